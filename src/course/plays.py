@@ -14,6 +14,7 @@ _RULES = [
     (r"\\([^\w\s])", r"\1"),
     (r"—", "--"),
     (r"& ([cC])\b", r"&\1"),  # "& c." -> "&c."
+    (r" ([:;?])", r"\1"),
     # Directions: `_[Aside]_` alone on its line, the first underscore doubled or missing at times; then in a line of
     # verse brackets hold words that an editor supplied, and they stay; then all others, over several lines too. One
     # play writes *direction*, one numbers the people of a procession.
@@ -28,9 +29,9 @@ _RULES = [
     (r"^[A-Z' ]+\n+(?=#)", ""),
     (r"^EPILOGUE *$", "# EPILOGUE"),
     (r"^#+ (EPILOGUE|(?i:Prologue)) *\n+(?=[^\s*#])", r"**\1**\n"),
-    # Speakers: a verse that ends with "I" is none; a name broken over two paragraphs ("Ghost", "**of Clarence**") is
+    # Speakers: a verse that breaks after "I" is none; a name broken over two paragraphs ("Ghost", "**of Clarence**") is
     # one; a name fused with its speech ("Senators, &C We'll surety him.") is one as well.
-    (r"^\*\*(.* I)\*\* *$", r"\1"),
+    (r"^\*\*(.* I)\*\*\s+", r"\1 "),
     (r"^([A-Z]+|Ghosts?|[A-Z][a-z]+'s)\n\n\*\*", r"**\1 "),
     (r"^([A-Z][a-z]+, &C|[A-Z][a-z]+'s? Servants?|[A-Z]+(?=:)|[A-Z-]+(?: [A-Z-]+)+):? (?=[A-Z][a-z' ])", r"**\1**\n"),
 ]
