@@ -1,0 +1,52 @@
+"""The engine: tensors, layers, losses, optimizers and training, on NumPy alone.
+
+Reading order: gradient, graph, tensor, layer; linear, embedding, activation, masking, normalization, dropout,
+attention; loss, optimizer, scheduler, dataset, trainer, checkpoint, random.
+"""
+
+from .activation import GELU, ReLU, Softmax
+from .attention import scaled_dot_product_attention
+from .checkpoint import load_checkpoint, save_checkpoint
+from .dataset import Dataset
+from .dropout import Dropout
+from .embedding import Embedding
+from .gradient import check_gradients
+from .layer import Composite, Layer
+from .linear import Linear
+from .loss import CrossEntropyLoss, Loss, MSELoss
+from .masking import Tril
+from .normalization import LayerNorm
+from .optimizer import AdamWOptimizer, Optimizer, SGDOptimizer
+from .random import default_generator, seed
+from .scheduler import WarmupCosineScheduler
+from .tensor import Tensor
+from .trainer import Trainer
+
+__all__ = [
+    "GELU",
+    "AdamWOptimizer",
+    "Composite",
+    "CrossEntropyLoss",
+    "Dataset",
+    "Dropout",
+    "Embedding",
+    "Layer",
+    "LayerNorm",
+    "Linear",
+    "Loss",
+    "MSELoss",
+    "Optimizer",
+    "ReLU",
+    "SGDOptimizer",
+    "Softmax",
+    "Tensor",
+    "Trainer",
+    "Tril",
+    "WarmupCosineScheduler",
+    "check_gradients",
+    "default_generator",
+    "load_checkpoint",
+    "save_checkpoint",
+    "scaled_dot_product_attention",
+    "seed",
+]

@@ -1,0 +1,43 @@
+"""Dropout: switch a random part of the numbers off during training. Chapter 10 explains it."""
+
+import numpy as np
+
+from .layer import Layer
+from .random import choose_generator
+from .tensor import Tensor
+
+
+class Dropout(Layer):
+    """In training each number becomes 0 with probability `rate`, the others are divided by 1 - rate; any shape.
+
+    In evaluation, and at rate 0, the very same tensor comes back (Srivastava et al. 2014). Raises ValueError when rate
+    is not between 0 and 1.
+
+    >>> layer = Dropout(0.5).eval()
+    >>> x = Tensor([1.0, 2.0])
+    >>> layer(x) is x
+    True
+    """
+
+    def __init__(self, rate: float, generator: np.random.Generator | None = None):
+        self.rate = check_rate(rate)
+        self.generator = choose_generator(generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.rate == 0.0:
+            return x
+        kept = self.generator.random(x.shape, dtype=np.float32) >= self.rate
+        scale = 1.0 / (1.0 - self.rate) if self.rate < 1.0 else 0.0
+        out = Tensor(np.where(kept, x.data * scale, 0.0))
+
+        def gradient_fn() -> None:
+            x.grad += np.where(kept, out.grad * scale, 0.0)
+
+        return out.attach(gradient_fn, (x,))
+
+
+def check_rate(rate: float) -> float:
+    """The rate as a float; raises ValueError unless 0 <= rate <= 1."""
+    if not 0.0 <= rate <= 1.0:
+        raise ValueError(f"a dropout rate lies between 0 and 1, got {rate}")
+    return float(rate)

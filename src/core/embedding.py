@@ -1,0 +1,42 @@
+"""The embedding: a table with one row for each token. Chapter 2 explains it."""
+
+import numpy as np
+
+from .layer import Layer
+from .linear import check_size
+from .random import choose_generator
+from .tensor import Tensor
+
+
+class Embedding(Layer):
+    """Row `i` of the weight (count, size) for each integer `i` in x: from (...) to (..., size).
+
+    Rows start normal with standard deviation 0.1: small against the 1 that later layers are scaled for, so that
+    different tokens begin nearly alike and the first predictions nearly uniform, yet large enough to tell them apart.
+    Raises TypeError when x is not of integers, ValueError when one is negative or at least `count`.
+
+    >>> table = Embedding(5, 2)
+    >>> table(Tensor([[0, 3, 3]])).shape
+    (1, 3, 2)
+    """
+
+    def __init__(self, count: int, size: int, generator: np.random.Generator | None = None):
+        check_size("count", count)
+        check_size("size", size)
+        self.weight = Tensor(0.1 * choose_generator(generator).standard_normal((count, size)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        ids = x.data
+        count = self.weight.shape[0]
+        if ids.dtype.kind != "i":
+            raise TypeError(f"Embedding looks up integers, got {ids.dtype}: pass token ids")
+        if ids.size and not 0 <= ids.min() <= ids.max() < count:
+            raise ValueError(f"token ids go from 0 to {count - 1}, got {ids.min()} to {ids.max()}")
+        out = Tensor(self.weight.data[ids])  # (..., size)
+
+        def gradient_fn() -> None:
+            grad = np.zeros(self.weight.shape, dtype=self.weight.dtype)
+            np.add.at(grad, ids, out.grad)  # an id that occurs twice receives both gradients
+            self.weight.grad += grad
+
+        return out.attach(gradient_fn, (self.weight,))

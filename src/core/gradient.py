@@ -1,0 +1,144 @@
+"""What a gradient is in this engine: the one door it comes in by, and the check of what came in. See chapter 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+def unbroadcast(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Sum a gradient over the axes along which an operand of the given shape was broadcast.
+
+    Raises ValueError when that shape cannot have been broadcast to the gradient's shape.
+
+    >>> unbroadcast(np.ones((4, 3)), (3,))
+    array([4., 4., 4.])
+    >>> unbroadcast(np.ones((4, 3)), (4, 1)).shape
+    (4, 1)
+    """
+    if gradient.shape == shape:
+        return gradient
+    extra = gradient.ndim - len(shape)
+    wide = gradient.shape[max(extra, 0) :]  # the axes that line up with those of the operand
+    if extra < 0 or any(own not in (1, size) for own, size in zip(shape, wide, strict=True)):
+        raise ValueError(
+            f"a gradient of shape {gradient.shape} cannot belong to a tensor of shape {shape}: "
+            "it must have the tensor's shape, or a shape that the tensor was broadcast to"
+        )
+    summed = [extra + axis for axis, size in enumerate(shape) if size == 1 and wide[axis] != 1]
+    return gradient.sum(axis=(*range(extra), *summed)).reshape(shape)
+
+
+class Storage:
+    """The numbers of a tensor and their gradient. A tensor and the handle that `attach` returns share one storage."""
+
+    __slots__ = ("data", "gradient", "version")
+
+    def __init__(self, data: np.ndarray):
+        self.data = data
+        self.gradient: np.ndarray | None = None  # None until something has been received
+        self.version = 0  # counts the changes of data, so that `backward` notices one that came too early
+
+    def receive(self, gradient: Any) -> None:
+        """The one door into a gradient: undo broadcasting, check the shape, keep the dtype, own the buffer."""
+        if self.data.dtype.kind != "f":
+            raise TypeError("integers are constants and get no gradient, write Tensor([1., 2., 3.])")
+        gradient = unbroadcast(np.asarray(gradient), self.data.shape)
+        if self.gradient is None:
+            self.gradient = np.array(gradient, dtype=self.data.dtype)  # a copy: no two tensors share a buffer
+        else:
+            np.add(self.gradient, gradient, out=self.gradient, casting="same_kind")
+
+    def view(self) -> Gradient:
+        """The gradient as an array whose `+=` is the door; read-only zeros as long as nothing was received."""
+        values = self.gradient
+        if values is None:
+            values = np.broadcast_to(np.zeros((), dtype=self.data.dtype), self.data.shape)
+        view = values.view(Gradient)
+        view.storage = self
+        return view
+
+
+class Gradient(np.ndarray):
+    """What `tensor.grad` gives: an ordinary array, except that `+=` goes through `Storage.receive`."""
+
+    storage: Storage | None = None  # slices and copies have none and behave as plain arrays
+
+    def __iadd__(self, other: Any) -> Gradient:  # type: ignore[override, misc]
+        if self.storage is None:
+            return super().__iadd__(other)
+        self.storage.receive(other)
+        return self.storage.view()
+
+    def __isub__(self, other: Any) -> Gradient:  # type: ignore[override, misc]
+        return super().__isub__(other) if self.storage is None else self.__iadd__(-np.asarray(other))
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        if array is self:  # `x.grad *= 2`
+            return self
+        return array[()] if return_scalar else np.asarray(array)  # what is computed from a gradient is a plain array
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+
+def check_gradients(
+    function: Callable[..., Tensor], *inputs: Tensor, step: float = 1e-6, tolerance: float = 1e-6, seed: int = 0
+) -> float:
+    """Compare the gradients of `function(*inputs)` with central differences; return the largest error found.
+
+    The output is projected on a fixed random direction R, so the check is of L = sum(R * output): each element of each
+    input is moved by `step` up and down, and (L(x + step) - L(x - step)) / (2 step) must agree with the gradient. The
+    error is |difference| / max(1, |gradient|). Inputs must be float64 (use `Tensor.precision(np.float64)`), and layers
+    in the function must not draw random numbers. Raises ValueError naming input, index and both numbers when the error
+    is above `tolerance`, TypeError when an input is not float64.
+
+    >>> from src.core import Tensor
+    >>> with Tensor.precision(np.float64):
+    ...     check_gradients(lambda x: x * x, Tensor([1.0, 2.0])) < 1e-8
+    True
+    """
+    for number, tensor in enumerate(inputs):
+        if tensor.dtype != np.float64:
+            raise TypeError(f"input {number} is {tensor.dtype}: check gradients inside Tensor.precision(np.float64)")
+        tensor.grad = None
+    output = function(*inputs)
+    direction = np.random.Generator(np.random.PCG64(seed)).standard_normal(output.shape)
+    output.backward(direction)
+    worst = 0.0
+    for number, tensor in enumerate(inputs):
+        analytic = np.array(tensor.grad, subok=False)
+        for index in np.ndindex(tensor.shape):
+            numeric = _central_difference(function, inputs, tensor, index, direction, step)
+            error = abs(numeric - float(analytic[index])) / max(1.0, abs(float(analytic[index])))
+            if not error <= tolerance:
+                raise ValueError(
+                    f"input {number} at {index}: the gradient is {analytic[index]:.9g}, "
+                    f"central differences give {numeric:.9g}"
+                )
+            worst = max(worst, error)
+    return worst
+
+
+def _central_difference(
+    function: Callable[..., Tensor],
+    inputs: tuple[Tensor, ...],
+    tensor: Tensor,
+    index: tuple[int, ...],
+    direction: np.ndarray,
+    step: float,
+) -> float:
+    values = tensor.data
+    kept = values[index]
+    sides = []
+    with tensor.no_grad():
+        for move in (step, -step):
+            values[index] = kept + move
+            sides.append(float((function(*inputs).data * direction).sum()))
+    values[index] = kept
+    return (sides[0] - sides[1]) / (2 * step)

@@ -1,0 +1,264 @@
+"""How a computation is recorded and replayed backwards. Chapter 1 builds this file step by step.
+
+`attach` records one operation; `backward` replays the records, newest first. Arithmetic is in tensor.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+
+from .gradient import Gradient, Storage
+
+_serials = itertools.count()
+
+# Why a computed variable has no record. One that was not computed (a parameter, data) has None instead.
+NO_GRAD = "it was computed inside Tensor.no_grad()"
+CONSTANT = "it was computed from integers and numbers only"
+REPLACED = "attach() returns the tensor to use: write `return out.attach(...)` and use what it returns"
+
+
+class Record:
+    """One operation of the forward pass: how to send its gradient on, and the records of the tensors it used.
+
+    Records are numbered in the order of their creation, so an operation always has a higher number than those it uses.
+    """
+
+    __slots__ = ("gradient_fn", "parents", "read", "serial")
+
+    def __init__(self, serial: int, gradient_fn: Callable[[], Any], sources: Iterable[Variable]):
+        self.serial = serial
+        self.gradient_fn: Callable[[], Any] | None = gradient_fn
+        self.parents = tuple(source._record for source in sources if isinstance(source._record, Record))
+        self.read = tuple((source._storage, source._storage.version, source.name) for source in sources)
+
+    def check(self) -> None:
+        """Raise RuntimeError if this record was replayed before or what it used has changed since."""
+        if self.gradient_fn is None:
+            raise RuntimeError(
+                "backward() has already used this part of the graph and freed it: "
+                "run the forward pass again, or add the losses and call backward() once"
+            )
+        for storage, version, name in self.read:
+            if storage.version != version:
+                raise RuntimeError(
+                    f"{name or 'a tensor'} of shape {storage.data.shape} was changed after the forward "
+                    "pass that used it: call backward() before optimizer.step() or any other change of .data"
+                )
+
+    def replay(self) -> None:
+        """Send the gradient on to the parents, then let go of everything that was kept for it."""
+        gradient_fn, self.gradient_fn = self.gradient_fn, None
+        self.parents = self.read = ()
+        assert gradient_fn is not None
+        gradient_fn()
+
+
+def reachable(record: Record) -> list[Record]:
+    """The record and all that it depends on, each once, oldest first. Checks every one of them."""
+    found = {record.serial: record}
+    waiting = [record]
+    while waiting:
+        current = waiting.pop()
+        current.check()
+        for parent in current.parents:
+            if parent.serial not in found:
+                found[parent.serial] = parent
+                waiting.append(parent)
+    return [found[serial] for serial in sorted(found)]
+
+
+class Variable:
+    """An array with a gradient and a record of how it was computed: all of a Tensor but its arithmetic.
+
+    `data` is anything NumPy makes an array of. Floats are stored in the current precision (float32, see
+    `Tensor.precision`) unless `dtype` says float32 or float64; integers are stored as int64, booleans as bool, and both
+    are constants without a gradient. An array that already has the right dtype is shared, not copied.
+    Raises TypeError for text, objects and tensors inside lists, ValueError for rows of different lengths.
+    """
+
+    __slots__ = ("__weakref__", "_record", "_storage", "name")
+    __array_ufunc__ = None  # so that `array + tensor` comes to Tensor.__radd__ instead of an array of objects
+
+    _float: Any = np.float32
+    _recording = True
+
+    def __init__(self, data: Any, dtype: Any = None):
+        self._storage = Storage(as_array(data, dtype))
+        self._record: Record | str | None = None
+        self.name: str | None = None  # set by Layer.named_parameters
+
+    # ---- what a tensor holds -------------------------------------------------------------------------------------
+
+    @property
+    def data(self) -> np.ndarray:
+        """The numbers, as a NumPy array. Assigning copies into that array, so whoever shares it sees the change."""
+        return self._storage.data
+
+    @data.setter
+    def data(self, values: Any) -> None:
+        self._storage.version += 1
+        if values is self._storage.data:  # the second half of `x.data += 1`
+            return
+        values = np.asarray(values)
+        if values.shape != self.shape:
+            raise ValueError(f"this tensor has shape {self.shape}, got data of shape {values.shape}: make a new Tensor")
+        self._storage.data[...] = values
+
+    @property
+    def grad(self) -> Gradient:
+        """The gradient received so far, of the shape and dtype of `data`; zeros if there is none. `+=` adds to it."""
+        return self._storage.view()
+
+    @grad.setter
+    def grad(self, values: Any) -> None:
+        if isinstance(values, Gradient) and values.storage is self._storage:  # the second half of `x.grad += g`
+            return
+        self._storage.gradient = None
+        if values is not None:
+            self._storage.receive(values)
+
+    @property
+    def has_grad(self) -> bool:
+        """True if a gradient was received since it was last cleared with `grad = None`."""
+        return self._storage.gradient is not None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._storage.data.shape
+
+    @property
+    def ndim(self) -> int:
+        return self._storage.data.ndim
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._storage.data.dtype
+
+    @property
+    def differentiable(self) -> bool:
+        """False for constants: integers, and what was computed from them or without recording."""
+        return self.dtype.kind == "f" and not isinstance(self._record, str)
+
+    @property
+    def computed(self) -> bool:
+        """True for the result of an operation, False for what was made by `Tensor(...)`."""
+        return self._record is not None
+
+    def item(self) -> Any:
+        """The only number of this tensor, as a Python number. Raises ValueError if there is more than one."""
+        if self.data.size != 1:
+            raise ValueError(f"item() needs a tensor with one element, this one has shape {self.shape}")
+        return self.data.item()
+
+    def __repr__(self) -> str:
+        values = np.array2string(self.data, separator=", ", prefix="Tensor(")
+        return f"Tensor({values}, dtype={self.dtype})"
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise TypeError("a Tensor is not an array: use its .data, or operations of the engine to keep its gradient")
+
+    # ---- recording and replaying ---------------------------------------------------------------------------------
+
+    def attach(self, gradient_fn: Callable[[], Any], parents: Iterable[Variable]) -> Self:
+        """Record that this tensor was computed from `parents`; return the tensor to use from here on.
+
+        `gradient_fn()` reads this tensor's `grad` and adds to the parents' `grad`. The result is a new handle on the
+        same numbers and gradient: it owns the record, while `gradient_fn` refers to this tensor, so no cycle arises
+        and memory is freed as soon as the handle is. Raises TypeError when a parent has another float type.
+        """
+        parents = tuple(parents)
+        for parent in parents:
+            if parent.dtype.kind == "f" and parent.dtype != self.dtype:
+                raise TypeError(
+                    f"{parent.dtype} tensor of shape {parent.shape} used where results are {self.dtype}: "
+                    f"work inside Tensor.precision(np.{parent.dtype}), or build everything in one precision"
+                )
+            if parent._record is REPLACED:
+                raise RuntimeError(REPLACED)
+        sources = [parent for parent in parents if parent.differentiable]
+        if not sources or not Variable._recording:
+            self._record = CONSTANT if not sources else NO_GRAD
+            if any(parent._record is NO_GRAD for parent in parents):
+                self._record = NO_GRAD
+            return self
+        handle = object.__new__(type(self))
+        handle._storage, handle.name = self._storage, None
+        handle._record = Record(next(_serials), gradient_fn, sources)
+        self._record = REPLACED
+        return handle
+
+    def backward(self, grad: Any = None) -> None:
+        """Add the derivative of this tensor to the `grad` of every tensor it was computed from.
+
+        `grad` has this tensor's shape and says what to start from; a scalar needs none and starts from 1. Operations
+        are replayed newest first, each once, and their records are freed on the way: a second call raises RuntimeError.
+        Raises TypeError for integers, which are constants, and ValueError for a missing or misshapen `grad`.
+        """
+        if self.dtype.kind != "f" or self._record is CONSTANT:
+            raise TypeError("nothing to differentiate: integers are constants, write Tensor([1., 2., 3.])")
+        if isinstance(self._record, str):
+            raise RuntimeError(f"backward() needs a recorded tensor: {self._record}")
+        if grad is None and self.data.size != 1:
+            raise ValueError(
+                f"backward() starts from one number, this tensor has shape {self.shape}: use .sum(), or pass grad"
+            )
+        grad = np.ones(self.shape) if grad is None else np.asarray(grad)
+        if grad.shape != self.shape:
+            raise ValueError(f"grad has shape {grad.shape}, the tensor {self.shape}: they must be equal")
+        records = reachable(self._record) if self._record is not None else []
+        self._storage.receive(grad)
+        while records:
+            records.pop().replay()
+
+    @staticmethod
+    @contextmanager
+    def no_grad() -> Iterator[None]:
+        """Inside `with Tensor.no_grad():` nothing is recorded, which saves time and memory."""
+        before, Variable._recording = Variable._recording, False
+        try:
+            yield
+        finally:
+            Variable._recording = before
+
+    @staticmethod
+    def precision(dtype: Any) -> Precision:
+        """Store floats as `dtype` (np.float32 or np.float64) from now on, or inside `with Tensor.precision(...)`."""
+        return Precision(dtype)
+
+
+class Precision:
+    """The float type of new tensors: set when called, put back at the end of a `with` block."""
+
+    def __init__(self, dtype: Any):
+        if np.dtype(dtype) not in (np.float32, np.float64):
+            raise ValueError(f"precision is np.float32 or np.float64, got {np.dtype(dtype)}")
+        self.before = Variable._float
+        Variable._float = np.dtype(dtype).type
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: Any) -> None:
+        Variable._float = self.before
+
+
+def as_array(data: Any, dtype: Any = None) -> np.ndarray:
+    """`data` as an array of the dtype that a tensor stores: the current precision, int64 or bool."""
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise ValueError(f"rows of different lengths make no tensor: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(
+            f"a tensor holds numbers, got {type(data).__name__} of {array.dtype}: convert it to int or float"
+        )
+    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64, np.int64, np.bool_):
+        raise ValueError(f"dtype is float32, float64, int64 or bool, got {np.dtype(dtype)}")
+    if dtype is None:
+        dtype = {"f": Variable._float, "b": np.bool_}.get(array.dtype.kind, np.int64)
+    return array.astype(dtype, copy=False)

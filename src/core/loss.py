@@ -1,0 +1,103 @@
+"""Losses: one number that says how wrong predictions are. Chapter 2 explains cross-entropy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .tensor import Tensor
+
+
+class Loss:
+    """A function of predictions and targets. Subclasses define `loss(p, y)`, which returns a scalar Tensor."""
+
+    def __call__(self, p: Any, y: Any) -> Tensor:
+        return self.loss(_tensor(p), _tensor(y))
+
+    def loss(self, p: Tensor, y: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} needs a method loss(self, p, y) that returns a scalar Tensor")
+
+    def count(self, y: Tensor) -> int:
+        """How many targets the mean runs over; evaluation over several batches weighs each batch by it."""
+        return y.data.size
+
+
+class MSELoss(Loss):
+    """The mean of (p - y)^2 over all elements; p and y have the same shape, or ValueError.
+
+    >>> MSELoss()(Tensor([1.0, 2.0]), Tensor([1.0, 4.0])).item()
+    2.0
+    """
+
+    def loss(self, p: Tensor, y: Tensor) -> Tensor:
+        if p.shape != y.shape:
+            raise ValueError(f"predictions have shape {p.shape}, targets {y.shape}: they must be equal")
+        return ((p - y) ** 2).mean()
+
+
+class CrossEntropyLoss(Loss):
+    """The mean of -ln softmax(p)[target]: logits p (..., V), integer targets y (...).
+
+    Targets equal to `ignore_index` do not count, neither in the sum nor in the number it is divided by; if all are
+    ignored the loss is 0.0 and so is the gradient. Raises TypeError for targets that are not integers and ValueError
+    for shapes that do not fit or a target outside 0 to V - 1.
+
+    >>> CrossEntropyLoss()(Tensor([[0.0, 50.0]]), Tensor([0])).item()
+    50.0
+    """
+
+    def __init__(self, ignore_index: int | None = None):
+        self.ignore_index = ignore_index
+
+    def count(self, y: Tensor) -> int:
+        return int(self._counted(y.data).sum())
+
+    def loss(self, p: Tensor, y: Tensor) -> Tensor:
+        counted = self._check(p, y)
+        size = p.shape[-1]
+        rows = np.flatnonzero(counted)
+        targets = y.data.reshape(-1)[rows]
+        logits = p.data.reshape(-1, size)  # (N, V)
+        count = max(len(rows), 1)
+        shifted = logits - logits.max(axis=-1, keepdims=True)
+        exps = np.exp(shifted)
+        total = exps.sum(axis=-1, keepdims=True)
+        losses = np.log(total[rows, 0]) - shifted[rows, targets]  # -ln(exp(s_target) / total), without the division
+        out = Tensor(losses.sum(dtype=np.float64) / count)
+
+        def gradient_fn() -> None:
+            grad = exps / total  # softmax
+            grad[rows, targets] -= 1.0  # minus one-hot
+            grad[~counted] = 0.0
+            grad *= out.grad / count
+            p.grad += grad.reshape(p.shape)
+
+        return out.attach(gradient_fn, (p,))
+
+    def _counted(self, targets: np.ndarray) -> np.ndarray:
+        """True for each target that counts, as one row."""
+        targets = targets.reshape(-1)
+        return np.ones(len(targets), dtype=bool) if self.ignore_index is None else targets != self.ignore_index
+
+    def _check(self, p: Tensor, y: Tensor) -> np.ndarray:
+        if y.dtype.kind != "i":
+            raise TypeError(f"targets are integers, got {y.dtype}: pass the index of the right class")
+        if p.ndim < 1 or p.shape[:-1] != y.shape or p.dtype.kind != "f":
+            raise ValueError(
+                f"logits {p.shape} of {p.dtype} and targets {y.shape} do not fit: "
+                "logits are floats with the shape of the targets and one more axis for the classes"
+            )
+        counted = self._counted(y.data)
+        wrong = y.data.reshape(-1)[counted]
+        wrong = wrong[(wrong < 0) | (wrong >= p.shape[-1])]
+        if len(wrong):
+            raise ValueError(
+                f"targets go from 0 to {p.shape[-1] - 1}, got {wrong[0]}: "
+                "use CrossEntropyLoss(ignore_index=...) for padding"
+            )
+        return counted
+
+
+def _tensor(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else Tensor(value)

@@ -1,0 +1,177 @@
+"""Optimizers: how a gradient becomes a change of the weights. Chapter 10 explains AdamW."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from .tensor import Tensor
+
+
+class Optimizer:
+    """Holds parameters and changes them by their gradients. Subclasses define `update(index, parameter)`.
+
+    Raises ValueError for no parameters, one given twice or a learning rate that is negative or not finite, TypeError
+    for anything but float tensors.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float):
+        self.parameters = list(parameters)
+        for parameter in self.parameters:
+            if not isinstance(parameter, Tensor) or not parameter.differentiable or parameter.computed:
+                raise TypeError(
+                    f"parameters are float tensors made by Tensor(...), got {parameter!r}: pass model.parameters"
+                )
+        if not self.parameters:
+            raise ValueError("an optimizer needs at least one parameter, got 0: pass model.parameters")
+        if len({id(parameter) for parameter in self.parameters}) < len(self.parameters):
+            raise ValueError("a parameter is in the list twice and would be changed twice: pass model.parameters")
+        self.names = [parameter.name or f"parameter {index}" for index, parameter in enumerate(self.parameters)]
+        self.lr = lr
+
+    @property
+    def lr(self) -> float:
+        """The learning rate. Setting a negative or non-finite one raises ValueError."""
+        return self._lr
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        if not 0.0 <= value < math.inf:
+            raise ValueError(f"a learning rate is zero or a positive number such as 0.001, got {value}")
+        self._lr = float(value)
+
+    def zero_grad(self) -> None:
+        """Forget the gradients received so far."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def clip_grad_norm(self, max_norm: float = 1.0) -> float:
+        """Scale all gradients together so that their norm is at most `max_norm`; return the norm before.
+
+        Raises RuntimeError, naming the parameter, when a gradient is not finite, and ValueError unless max_norm > 0.
+        """
+        if not max_norm > 0.0:
+            raise ValueError(f"max_norm must be positive, got {max_norm}")
+        total = 0.0
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            if parameter.has_grad:
+                square = float(np.vdot(parameter.grad, parameter.grad))
+                if not math.isfinite(square):
+                    raise RuntimeError(
+                        f"the gradient of {name} is not finite: lower the learning rate, or look for a log(0)"
+                    )
+                total += square
+        norm = math.sqrt(total)
+        if norm > max_norm:
+            for parameter in self.parameters:
+                if parameter.has_grad:
+                    parameter.grad *= max_norm / norm
+        return norm
+
+    def step(self) -> None:
+        """Change every parameter that received a gradient. Raises RuntimeError if none did."""
+        received = [(index, parameter) for index, parameter in enumerate(self.parameters) if parameter.has_grad]
+        if not received:
+            raise RuntimeError("no parameter has received a gradient: call loss.backward() before step()")
+        for index, parameter in received:
+            self.update(index, parameter)
+
+    def update(self, index: int, parameter: Tensor) -> None:
+        raise NotImplementedError(f"{type(self).__name__} needs a method update(self, index, parameter)")
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Everything needed to go on exactly as before, as a flat dictionary of arrays (copies)."""
+        return {"lr": np.array(self.lr)}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over a state that `state_dict` gave. Names and shapes are checked before anything is changed."""
+        own = self.state_dict()
+        if own.keys() != state.keys():
+            raise ValueError(
+                f"this state has entries {sorted(state)[:4]}..., {type(self).__name__} has {sorted(own)[:4]}..."
+            )
+        for name, array in own.items():
+            if np.shape(state[name]) != array.shape:
+                raise ValueError(
+                    f"{name} has shape {np.shape(state[name])} in the state, {array.shape} in the optimizer"
+                )
+        self.lr = float(state["lr"])
+
+
+class SGDOptimizer(Optimizer):
+    """Stochastic gradient descent: parameter -= lr * gradient.
+
+    >>> x = Tensor(3.0)
+    >>> (x * x).backward()
+    >>> SGDOptimizer([x], lr=0.5).step()
+    >>> x.item()
+    0.0
+    """
+
+    def update(self, index: int, parameter: Tensor) -> None:
+        parameter.data -= self.lr * parameter.grad
+
+
+class AdamWOptimizer(Optimizer):
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2).
+
+    First the decay, parameter *= 1 - lr * weight_decay, only for tensors with two or more axes (weight matrices and
+    embedding tables, not biases and not LayerNorm); then the Adam step with bias-corrected averages of the gradient and
+    of its square. Parameters without a gradient are skipped, their averages and step counts too. Raises ValueError for
+    betas outside [0, 1), and for a negative eps or weight_decay.
+
+    >>> weight = Tensor([[1.0]])
+    >>> weight.grad += np.array([[0.1]])
+    >>> AdamWOptimizer([weight], lr=0.01, weight_decay=0.1).step()
+    >>> round(weight.item(), 5)
+    0.989
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.01,
+    ):
+        super().__init__(parameters, lr)
+        if len(betas) != 2 or not all(0.0 <= beta < 1.0 for beta in betas):
+            raise ValueError(f"betas are two numbers from 0 up to but not including 1, got {betas}")
+        for name, value in (("eps", eps), ("weight_decay", weight_decay)):
+            if not 0.0 <= value < math.inf:
+                raise ValueError(f"{name} must be zero or a positive number, got {value}")
+        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
+        self.means = [np.zeros_like(parameter.data) for parameter in self.parameters]
+        self.squares = [np.zeros_like(parameter.data) for parameter in self.parameters]
+        self.steps = np.zeros(len(self.parameters), dtype=np.int64)
+
+    def update(self, index: int, parameter: Tensor) -> None:
+        beta1, beta2 = self.betas
+        mean, square, grad = self.means[index], self.squares[index], parameter.grad
+        self.steps[index] += 1
+        steps = int(self.steps[index])
+        mean *= beta1
+        mean += (1.0 - beta1) * grad
+        square *= beta2
+        square += (1.0 - beta2) * grad * grad
+        if parameter.ndim >= 2:
+            parameter.data *= 1.0 - self.lr * self.weight_decay
+        root = np.sqrt(square / (1.0 - beta2**steps))
+        root += self.eps
+        parameter.data -= (self.lr / (1.0 - beta1**steps)) * mean / root
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        state = super().state_dict() | {"steps": self.steps.copy()}
+        for index, (mean, square) in enumerate(zip(self.means, self.squares, strict=True)):
+            state |= {f"mean.{index}": mean.copy(), f"square.{index}": square.copy()}
+        return state
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        super().load_state_dict(state)
+        self.steps[...] = state["steps"]
+        for index in range(len(self.parameters)):
+            self.means[index][...] = state[f"mean.{index}"]
+            self.squares[index][...] = state[f"square.{index}"]
