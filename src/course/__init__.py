@@ -8,10 +8,14 @@ environment in which something is missing, and reading a corpus does not load Ma
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from src.course.check import check, hint
 from src.course.progress import progress
+
+if TYPE_CHECKING:
+    from src.course.corpora import corpus_path, read_corpus
+    from src.course.figures import attention_heatmap, curves, heatmap
 
 __all__ = [
     "attention_heatmap",
