@@ -8,6 +8,7 @@ import matplotlib.figure
 import numpy as np
 import seaborn
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.style import context as style_context
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ CELL = 0.6  # inches at most: small matrices do not fill the page
 FONT = 11.0
 SMALLEST_LABEL = 6.5
 SMALLEST_NUMBER = 9.0
+MOST_NUMBERS = 150  # in a figure; more than a reader compares, and each takes almost a kilobyte of the picture
 LETTER = 0.62  # width of a letter, in font sizes
 STYLE = {
     "figure.dpi": DPI,
@@ -39,6 +41,11 @@ SIGNED_MAP = "vlag"
 
 class Figure(matplotlib.figure.Figure):
     """A figure that shows itself in a notebook, whichever backend is loaded, or none."""
+
+    def draw(self, renderer: RendererBase) -> None:
+        # Ticks are made when they are drawn, which is after the function that built the figure has returned.
+        with style_context(["default", STYLE]):
+            super().draw(renderer)
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -80,6 +87,8 @@ def draw_panels(
     titles = [titles] if isinstance(titles, str) else list(titles or [""] * len(panels))
     if len(titles) != len(panels):
         raise ValueError(f"{len(panels)} matrices but {len(titles)} titles: give one title each")
+    if annotate is None and sum(panel.values.size for panel in panels) > MOST_NUMBERS:
+        annotate = False
     with style_context(["default", STYLE]):
         figure, grid, cell = _grid(len(panels), shape, _longest(ticks[0][1]), any(titles))
         for axes, panel, title in zip(grid, panels, titles, strict=True):

@@ -154,14 +154,15 @@ def curves(
 def _matrices(values: object, name: str) -> list[NDArray]:
     """Return one matrix or several of one shape as a list of arrays."""
     matrices = [plain_array(part) for part in values] if isinstance(values, (list, tuple)) else [plain_array(values)]
-    if all(matrix.ndim == 1 for matrix in matrices):  # the rows of one matrix, as a nested list
+    if all(matrix.ndim < 2 for matrix in matrices):  # the rows of one matrix, as a nested list
         matrices = [plain_array(values)]
     elif len(matrices) == 1 and matrices[0].ndim == 3:
         matrices = list(matrices[0])
+    matrices = [matrix.astype(int) if matrix.dtype == bool else matrix for matrix in matrices]
     shapes = [matrix.shape for matrix in matrices]
     if any(matrix.ndim != 2 or matrix.size == 0 for matrix in matrices) or not matrices:
         raise ValueError(
-            f"{name} must be (rows, columns) or several of these, got shapes {shapes}: index the batch away"
+            f"{name} must be (rows, columns) or several of these, got shapes {shapes}: choose by indexing, {name}[0]"
         )
     if len(set(shapes)) > 1:
         raise ValueError(f"{name} side by side must have one shape, got {shapes}: draw them in figures of their own")

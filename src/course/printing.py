@@ -4,21 +4,21 @@ Printed text is compared on every machine. Therefore decimals are fixed, a round
 `np.float64(...)` nor `array(...)` ever shows.
 """
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-VISIBLE = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
-
 
 def visible(token: object) -> str:
-    """Return the token as text in which space, newline and tab can be seen.
+    """Return the token as text in which newlines, tabs and the spaces at its ends can be seen.
 
-    >>> visible("to be"), visible("\\n"), visible(7)
-    ('to␣be', '⏎', '7')
+    >>> visible(" "), visible("\\n"), visible(" to be"), visible(7)
+    ('␣', '⏎', '␣to be', '7')
     """
-    return str(token).translate(VISIBLE)
+    text = str(token).replace("\n", "⏎").replace("\t", "⇥")
+    return re.sub(r"^ +| +$", lambda spaces: "␣" * len(spaces[0]), text)
 
 
 def plain_array(values: object) -> NDArray:
@@ -60,7 +60,7 @@ def print_matrix(
 ) -> None:
     """Print a matrix (rows, columns), or a vector as one row, in aligned columns, with labels if they are given.
 
-    Labels may be a string, one character a label; spaces and newlines in them are made visible.
+    Labels may be a string, one character a label; white space is made visible.
     Raises ValueError for other shapes and for a number of labels that does not fit.
 
     >>> print_matrix([[1, 0], [1 / 7, -0.0001]], rows="a ", columns=["key a", "key b"])
