@@ -29,12 +29,13 @@ def scaled_dot_product_attention(
            [0.3302, 0.6698]], dtype=float32)
     """
     _check_shapes(query, key, value)
-    weights = _attention_weights(query, key, _allowed(query, key, mask, causal))
+    weights = attention_weights(query, key, mask, causal)
     return weights @ value, weights  # (..., Tq, Tk) @ (..., Tk, E) -> (..., Tq, E)
 
 
-def _attention_weights(query: Tensor, key: Tensor, allowed: np.ndarray | None) -> Tensor:
-    """The weights (..., Tq, Tk): scores, scale, mask and softmax as one operation."""
+def attention_weights(query: Tensor, key: Tensor, mask: np.ndarray | None = None, causal: bool = False) -> Tensor:
+    """The weights (..., Tq, Tk) alone: scores, scale, mask and softmax as one operation."""
+    allowed = _allowed(query, key, mask, causal)
     scale = 1.0 / math.sqrt(query.shape[-1])
     scores = query.data @ key.data.swapaxes(-1, -2)  # (..., Tq, D) @ (..., D, Tk) -> (..., Tq, Tk)
     scores *= scale

@@ -226,6 +226,11 @@ class Variable:
             Variable._recording = before
 
     @staticmethod
+    def recording() -> bool:
+        """False inside `no_grad`."""
+        return Variable._recording
+
+    @staticmethod
     def precision(dtype: Any) -> Precision:
         """Store floats as `dtype` (np.float32 or np.float64) from now on, or inside `with Tensor.precision(...)`."""
         return Precision(dtype)

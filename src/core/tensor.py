@@ -114,7 +114,7 @@ class Tensor(Variable):
         return self * -1
 
     def __sub__(self, other: Any) -> Tensor:
-        return self + (other * -1 if isinstance(other, Tensor) else -np.asarray(other))
+        return self + -_operands(self, other)[1]  # as tensors: NumPy would turn -uint8(1) into 255
 
     def __radd__(self, other: Any) -> Tensor:
         return self + other

@@ -1,0 +1,33 @@
+"""The language model of this course, made of parts of `src.core`.
+
+Reading order: data, embedding, positions, attention, feed_forward, block, model, loss, trainer, sampling, cache, builder.
+"""
+
+from .attention import GPTAttention
+from .block import BareTransformer, GPTTransformer
+from .data import CharDataset
+from .embedding import GPTEmbedding
+from .feed_forward import GPTFeedForward
+from .loss import GPTLoss
+from .model import GPT, GPTOutput
+from .positions import LearnedPositions, PositionalEncoding, sinusoidal_positions
+from .sampling import generate, probabilities
+from .trainer import GPTTrainer
+
+__all__ = [
+    "GPT",
+    "BareTransformer",
+    "CharDataset",
+    "GPTAttention",
+    "GPTEmbedding",
+    "GPTFeedForward",
+    "GPTLoss",
+    "GPTOutput",
+    "GPTTrainer",
+    "GPTTransformer",
+    "LearnedPositions",
+    "PositionalEncoding",
+    "generate",
+    "probabilities",
+    "sinusoidal_positions",
+]

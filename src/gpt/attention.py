@@ -1,0 +1,61 @@
+"""Causal self-attention: three projections, one attention, one projection back. Chapters 5 and 6 build it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core import Composite, Dropout, Linear, Tensor
+from ..core.attention import attention_weights
+from .cache import LayerCache
+
+
+class GPTAttention(Composite):
+    """Each token asks earlier tokens and itself: (B, T, C) to (B, T, C), with H heads of size D = C / H.
+
+    `dropout` acts on the weights and on the result. With `keep_weights`, a pass under `Tensor.no_grad()` leaves the
+    weights (B, H, T, T) in the attribute `weights`, as a plain array. Raises ValueError when heads do not divide C.
+    """
+
+    cacheable = True
+
+    def __init__(
+        self,
+        embedding_size: int,
+        heads: int = 1,
+        dropout: float = 0.0,
+        bias: bool = True,
+        generator: np.random.Generator | None = None,
+    ):
+        if heads < 1 or embedding_size % heads:
+            raise ValueError(f"{heads} heads cannot share {embedding_size} channels: choose a number that divides them")
+        self.heads = heads
+        self.query = Linear(embedding_size, embedding_size, bias, generator)
+        self.key = Linear(embedding_size, embedding_size, bias, generator)
+        self.value = Linear(embedding_size, embedding_size, bias, generator)
+        self.output = Linear(embedding_size, embedding_size, bias, generator)
+        self.dropout = Dropout(dropout, generator)
+        self.keep_weights = False
+        self.weights: np.ndarray | None = None
+        super().__init__([self.query, self.key, self.value, self.output, self.dropout])
+
+    def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
+        query = self.split(self.query(x))  # (B, H, T, D)
+        key = self.split(self.key(x))
+        value = self.split(self.value(x))
+        if cache is not None:
+            key, value = cache.extend(key, value)  # (B, H, past + T, D)
+        weights = attention_weights(query, key, causal=True)  # (B, H, T, past + T)
+        if self.keep_weights and not Tensor.recording():
+            self.weights = weights.data
+        mixed = self.dropout(weights) @ value  # (B, H, T, past + T) @ (B, H, past + T, D) -> (B, H, T, D)
+        return self.dropout(self.output(self.merge(mixed)))
+
+    def split(self, x: Tensor) -> Tensor:
+        """(B, T, C) to (B, H, T, D): head h gets channels h * D to (h + 1) * D of every token."""
+        batch, time, channels = x.shape
+        return x.reshape(batch, time, self.heads, channels // self.heads).transpose((0, 2, 1, 3))
+
+    def merge(self, x: Tensor) -> Tensor:
+        """(B, H, T, D) back to (B, T, C), the inverse of `split`."""
+        batch, heads, time, size = x.shape
+        return x.transpose((0, 2, 1, 3)).reshape(batch, time, heads * size)

@@ -1,0 +1,153 @@
+"""The GPT: embedding, blocks, a last normalisation, and scores for the next token. Chapters 5 and 9 build it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..core import Composite, Embedding, Layer, LayerNorm, Linear, Tensor
+from ..core.linear import check_size
+from ..core.random import choose_generator
+from .attention import GPTAttention
+from .block import GPTTransformer, Identity
+from .builder import Builder, build
+from .cache import Cache
+from .embedding import GPTEmbedding
+from .feed_forward import GPTFeedForward
+from .positions import LearnedPositions
+
+
+class GPTOutput(Composite):
+    """Vectors (B, T, C) to a score, or logit, for each token that could come next: (B, T, V).
+
+    With `table`, the token table (V, C) of the embedding, the two share their weights.
+    """
+
+    def __init__(
+        self,
+        embedding_size: int,
+        vocab_size: int,
+        table: Tensor | None = None,
+        generator: np.random.Generator | None = None,
+    ):
+        linear = None if table is not None else Linear(embedding_size, vocab_size, bias=False, generator=generator)
+        self.linear = linear
+        self.table = table
+        super().__init__([] if linear is None else [linear])
+
+    @property
+    def weight(self) -> Tensor:
+        """(C, V), or the shared table (V, C)."""
+        return self.table if self.linear is None else self.linear.weight  # type: ignore[return-value]
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.linear is not None:
+            return self.linear(x)
+        return x @ self.weight.transpose((1, 0))  # (B, T, C) @ (C, V) -> (B, T, V)
+
+
+class GPT(Composite):
+    """Token ids (B, T) to logits (B, T, V) for the token after each of them (Radford et al. 2019).
+
+    Pre-norm blocks with residuals, learned positions, tanh GELU and a final LayerNorm. Weights start normal with
+    standard deviation `std`, those that write into the residual stream divided by sqrt(2 * blocks), so that the first
+    loss is about ln V; std=None leaves every layer's own initialisation. `tied` shares token table and output.
+    `attention`, `feed_forward`, `block`, `normalization` and `positions` are builders (see builder.py):
+    positions get context_size and embedding_size by name, the others embedding_size; normalization=None and
+    positions=None leave the part out. Raises ValueError for wrong sizes and for inputs longer than the context.
+
+    >>> model = GPT(vocab_size=65, context_size=8, embedding_size=16, blocks=2)
+    >>> model(Tensor([[1, 2, 3]])).shape
+    (1, 3, 65)
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        context_size: int,
+        embedding_size: int,
+        blocks: int,
+        heads: int = 1,
+        dropout: float = 0.0,
+        attention: Builder = GPTAttention,
+        feed_forward: Builder = GPTFeedForward,
+        block: Builder = GPTTransformer,
+        normalization: Builder | None = LayerNorm,
+        positions: Builder | None = LearnedPositions,
+        tied: bool = False,
+        std: float | None = 0.02,
+        generator: np.random.Generator | None = None,
+    ):
+        for name, size in (("vocab_size", vocab_size), ("context_size", context_size), ("blocks", blocks)):
+            check_size(name, size)
+        self.vocab_size, self.context_size, self.embedding_size = vocab_size, context_size, embedding_size
+        place = _build_positions(positions, context_size, embedding_size)
+        self.embedding = GPTEmbedding(vocab_size, context_size, embedding_size, place or False, generator)
+        self.blocks = [
+            build(
+                block,
+                embedding_size,
+                heads=(heads, 1),
+                dropout=(dropout, 0.0),
+                attention=(attention, GPTAttention),
+                feed_forward=(feed_forward, GPTFeedForward),
+                normalization=(normalization, normalization),
+                generator=(generator, generator),
+            )
+            for _ in range(blocks)
+        ]
+        self.norm = Identity() if normalization is None else build(normalization, embedding_size)
+        table = self.embedding.token.weight if tied else None
+        self.output = GPTOutput(embedding_size, vocab_size, table, generator)
+        super().__init__([self.embedding, *self.blocks, self.norm, self.output])
+        if std is not None:
+            self.initialize(std, choose_generator(generator))
+
+    def initialize(self, std: float, generator: np.random.Generator) -> None:
+        """Draw all linear and embedding weights anew, smaller where they write into the residual stream."""
+        for layer in self.layers_within():
+            if isinstance(layer, Linear | Embedding):
+                layer.weight.data = std * generator.standard_normal(layer.weight.shape)
+        for block in self.blocks:
+            if isinstance(block, GPTTransformer):
+                for output in block.residual_outputs():
+                    output.weight.data *= 1.0 / math.sqrt(2 * len(self.blocks))
+
+    def forward(self, x: Tensor, cache: Cache | None = None) -> Tensor:
+        start = 0 if cache is None else cache.length
+        if x.ndim != 2 or start + x.shape[-1] > self.context_size or x.shape[-1] == 0:
+            raise ValueError(
+                f"the context is {self.context_size} tokens and a batch has shape (B, T), got {x.shape} after {start} "
+                f"cached tokens: crop the input or build GPT(context_size={start + x.shape[-1]})"
+            )
+        h = self.embedding(x, start)  # (B, T) -> (B, T, C)
+        for index, block in enumerate(self.blocks):
+            h = block(h) if cache is None else block(h, cache.layers[index])
+        return self.output(self.norm(h))  # (B, T, C) -> (B, T, V)
+
+    @property
+    def cacheable(self) -> bool:
+        """True if every block can work with cached keys and values."""
+        return all(getattr(block, "cacheable", False) for block in self.blocks)
+
+    def attention_weights(self, x: Tensor) -> list[np.ndarray]:
+        """The weights (B, H, T, T) of every GPTAttention inside, first block first, for token ids (B, T)."""
+        layers = [layer for layer in self.layers_within() if isinstance(layer, GPTAttention)]
+        before = [layer.keep_weights for layer in layers]
+        try:
+            for layer in layers:
+                layer.keep_weights = True
+            with Tensor.no_grad():
+                self(x)
+        finally:
+            for layer, keep in zip(layers, before, strict=True):
+                layer.keep_weights = keep
+        return [layer.weights for layer in layers if layer.weights is not None]
+
+
+def _build_positions(positions: Builder | None, context_size: int, embedding_size: int) -> Layer | None:
+    """Both sizes go by name, so that a builder which needs only one of them takes only that."""
+    if positions is None:
+        return None
+    return build(positions, context_size=(context_size, context_size), embedding_size=(embedding_size, embedding_size))
