@@ -318,6 +318,8 @@ def test_the_text_is_pinned(real):
     pinned = json.loads((ROOT / "data" / "artifacts.json").read_text(encoding="utf-8"))[name]
     assert hashlib.sha256(text.encode()).hexdigest() == pinned["sha256"]
     assert len(text.encode()) == pinned["bytes"]
+    page = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    assert f"| {len(text):,} | {len(set(text))} | `{pinned['sha256']}` |" in page
 
 
 def test_the_nine_plays_have_few_characters_and_their_order():
