@@ -1,6 +1,7 @@
 """The language model of this course, made of parts of `src.core`.
 
-Reading order: data, embedding, positions, attention, feed_forward, block, model, loss, trainer, sampling, cache, builder.
+Reading order: data, positions, embedding, attention, feed_forward, block, builder, model; then loss,
+trainer, sampling, cache.
 """
 
 from .attention import GPTAttention

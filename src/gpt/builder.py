@@ -1,7 +1,8 @@
 """How a chapter, or a reader, plugs a part of their own into the GPT. Chapter 5 does it first.
 
-A builder is a class or function that takes `embedding_size` and returns a layer (B, T, C) -> (B, T, C); further settings
-are fixed with `functools.partial`. Settings of the GPT, such as `heads`, are passed to builders that take them by name.
+A builder is a class or function that takes `embedding_size` and returns a layer (B, T, C) -> (B, T, C); further
+settings are fixed with `functools.partial`. Settings of the GPT, such as `heads`, go to builders that take them by
+name.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ class CharDataset(Dataset):
         """Windows of T + 1 tokens, as views: x without the last token, y without the first."""
         if len(tokens) < self.context_size + 1:
             raise ValueError(
-                f"the {part} part has {len(tokens)} characters, a window and its next one need {self.context_size + 1}: "
-                "use a longer text or a smaller context_size"
+                f"the {part} part has {len(tokens)} characters, a window and the next character need "
+                f"{self.context_size + 1}: use a longer text or a smaller context_size"
             )
         windows = np.lib.stride_tricks.sliding_window_view(tokens, self.context_size + 1)[:: self.stride]
         return windows[:, :-1], windows[:, 1:]

@@ -128,8 +128,9 @@ class GPT(Composite):
 
     @property
     def cacheable(self) -> bool:
-        """True if every block can work with cached keys and values."""
-        return all(getattr(block, "cacheable", False) for block in self.blocks)
+        """True if positions and blocks can work with cached keys and values, or with tokens that start later."""
+        parts = [*self.blocks, *([self.embedding.positions] if self.embedding.positions is not None else [])]
+        return all(getattr(part, "cacheable", False) for part in parts)
 
     def attention_weights(self, x: Tensor) -> list[np.ndarray]:
         """The weights (B, H, T, T) of every GPTAttention inside, first block first, for token ids (B, T)."""

@@ -15,6 +15,8 @@ class LearnedPositions(Layer):
     `start` is the place of the first token. Raises ValueError when a place lies beyond the table.
     """
 
+    cacheable = True
+
     def __init__(self, context_size: int, embedding_size: int, generator: np.random.Generator | None = None):
         self.table = Embedding(context_size, embedding_size, generator)
 
@@ -28,6 +30,8 @@ class PositionalEncoding(Layer):
 
     The table is state without gradient, a plain array. Raises ValueError when a place lies beyond `max_length`.
     """
+
+    cacheable = True
 
     def __init__(self, embedding_size: int, max_length: int = 5000):
         self.table = sinusoidal_positions(max_length, embedding_size)

@@ -54,8 +54,8 @@ def probabilities(
 ) -> np.ndarray:
     """The distribution over the next token: logits (V,) to float64 probabilities (V,) that sum to 1.
 
-    Logits are divided by the temperature; `top_k` keeps the k largest, `top_p` then the fewest whose probabilities reach
-    p; what is cut gets 0. Among equals the lowest ids are kept.
+    Logits are divided by the temperature; `top_k` keeps the k largest, `top_p` then the fewest whose probabilities
+    reach p; what is cut gets 0. Among equals the lowest ids are kept.
 
     >>> probabilities(np.array([2.0, 1.0, 0.0, -1.0]), top_k=2).round(6)
     array([0.731059, 0.268941, 0.      , 0.      ])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..core import Trainer
 from .data import CharDataset
 from .model import GPT
@@ -11,7 +13,18 @@ from .sampling import generate
 class GPTTrainer(Trainer):
     """The trainer of the engine, with `generate` for text."""
 
-    def generate(self, dataset: CharDataset, prompt: str, steps: int = 256, **sampling: float) -> str:
-        """The prompt and `steps` characters that the model adds; sampling options as in `src.gpt.generate`."""
-        assert isinstance(self.model, GPT)
-        return dataset.decode(generate(self.model, dataset.encode(prompt), steps, **sampling))
+    model: GPT
+
+    def generate(
+        self,
+        dataset: CharDataset,
+        prompt: str,
+        steps: int = 256,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        generator: np.random.Generator | None = None,
+    ) -> str:
+        """The prompt and `steps` characters that the model adds; the options are those of `src.gpt.generate`."""
+        tokens = generate(self.model, dataset.encode(prompt), steps, temperature, top_k, top_p, generator)
+        return dataset.decode(tokens)
