@@ -29,7 +29,9 @@ class LayerNorm(Layer):
         size = self.weight.shape[0]
         if x.ndim == 0 or x.shape[-1] != size:
             raise ValueError(f"LayerNorm({size}) needs {size} channels in the last axis, got shape {x.shape}")
-        centred = x.data - x.data.mean(axis=-1, keepdims=True)
+        # Summed in float64: a mean off by one float32 rounding, divided by sqrt(eps), shows in a row of equal numbers.
+        mean = x.data.mean(axis=-1, keepdims=True, dtype=np.float64).astype(x.dtype)  # (..., 1)
+        centred = x.data - mean  # (..., size)
         variance = np.square(centred).mean(axis=-1, keepdims=True)
         inverse = 1.0 / np.sqrt(variance + self.eps)  # (..., 1)
         normal = centred * inverse  # (..., size)
