@@ -63,12 +63,14 @@ def _gelu_exact(x: Tensor) -> Tensor:
 
 def _gelu_tanh(x: Tensor) -> Tensor:
     square = x.data * x.data
-    tanh = np.tanh(SQRT_2_OVER_PI * x.data * (1.0 + 0.044715 * square))
-    out = Tensor(0.5 * x.data * (1.0 + tanh))
+    # (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), but the right side keeps its digits where tanh(u) is close to -1.
+    with np.errstate(over="ignore"):  # where exp is infinite the gate is the right 0
+        gate = 1.0 / (1.0 + np.exp(-2.0 * SQRT_2_OVER_PI * x.data * (1.0 + 0.044715 * square)))
+    out = Tensor(x.data * gate)
 
     def gradient_fn() -> None:
-        inner = SQRT_2_OVER_PI * (1.0 + 3 * 0.044715 * square)  # the derivative of what tanh is taken of
-        x.grad += out.grad * (0.5 * (1.0 + tanh) + 0.5 * x.data * (1.0 - tanh * tanh) * inner)
+        slope = 2.0 * SQRT_2_OVER_PI * (1.0 + 3 * 0.044715 * square)  # the derivative of 2u
+        x.grad += out.grad * (gate + x.data * gate * (1.0 - gate) * slope)
 
     return out.attach(gradient_fn, (x,))
 
@@ -84,7 +86,7 @@ class Softmax(Layer):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.dtype.kind != "f" or x.ndim == 0:
+        if x.dtype.kind != "f" or x.ndim == 0 or x.shape[-1] == 0:
             raise ValueError(f"Softmax needs rows of floats, got shape {x.shape} of {x.dtype}")
         weights = softmax(x.data)
         out = Tensor(weights)
