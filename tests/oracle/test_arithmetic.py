@@ -5,6 +5,7 @@ import operator
 import numpy as np
 import pytest
 import torch
+
 from tests.oracle.compare import SINGLE, Level, compare, normal, uniform
 
 BROADCASTS = [
@@ -87,7 +88,9 @@ def test_powers_of_zero(exponent):
     compare(lambda x: x**exponent, lambda x: x**exponent, np.zeros(3))
 
 
-@pytest.mark.parametrize("exponents", [np.array([0, 1, 2, 3]), np.array([[0.5], [-1.0], [3.0]])], ids=["ints", "column"])
+@pytest.mark.parametrize(
+    "exponents", [np.array([0, 1, 2, 3]), np.array([[0.5], [-1.0], [3.0]])], ids=["ints", "column"]
+)
 def test_an_array_of_exponents(exponents):
     compare(lambda x: x**exponents, lambda x: x ** torch.tensor(exponents, dtype=x.dtype), uniform(0.5, 2, 4))
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from tests.oracle.compare import DOUBLE, SINGLE, compare, normal
 
 from src.core import Tensor
+from tests.oracle.compare import DOUBLE, SINGLE, compare, normal
 
 
 def product(a, b, value=1.0, left=1.0, right=1.0):

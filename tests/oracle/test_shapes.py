@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from tests.oracle.compare import compare, normal
 
 from src.core import Tensor
+from tests.oracle.compare import compare, normal
 
 
 @pytest.mark.parametrize(
