@@ -47,8 +47,10 @@ def attention_weights(query: Tensor, key: Tensor, mask: np.ndarray | None = None
     def gradient_fn() -> None:
         grad = softmax_gradient(weights, out.grad)  # zero wherever the weight is: forbidden scores get no gradient
         grad *= scale
-        query.grad += grad @ key.data
-        key.grad += grad.swapaxes(-1, -2) @ query.data
+        if query.differentiable:
+            query.grad += grad @ key.data
+        if key.differentiable:
+            key.grad += grad.swapaxes(-1, -2) @ query.data
 
     return out.attach(gradient_fn, (query, key))
 
@@ -71,7 +73,7 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} must be a Tensor, got {type(tensor).__name__}: write Tensor(...)")
-        if tensor.ndim < 2 or tensor.dtype.kind != "f":
+        if tensor.ndim < 2 or 0 in tensor.shape[-2:] or tensor.dtype.kind != "f":
             raise ValueError(f"{name} needs floats of shape (..., tokens, size), got {tensor.shape} of {tensor.dtype}")
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(

@@ -103,6 +103,8 @@ def check_gradients(
     ...     check_gradients(lambda x: x * x, Tensor([1.0, 2.0])) < 1e-8
     True
     """
+    if not inputs:
+        raise ValueError("there is nothing to check: pass the function and at least one input")
     for number, tensor in enumerate(inputs):
         if tensor.dtype != np.float64:
             raise TypeError(f"input {number} is {tensor.dtype}: check gradients inside Tensor.precision(np.float64)")

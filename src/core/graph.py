@@ -30,11 +30,11 @@ class Record:
 
     __slots__ = ("gradient_fn", "parents", "read", "serial")
 
-    def __init__(self, serial: int, gradient_fn: Callable[[], Any], sources: Iterable[Variable]):
+    def __init__(self, serial: int, gradient_fn: Callable[[], Any], used: tuple[Variable, ...]):
         self.serial = serial
         self.gradient_fn: Callable[[], Any] | None = gradient_fn
-        self.parents = tuple(source._record for source in sources if isinstance(source._record, Record))
-        self.read = tuple((source._storage, source._storage.version, source.name) for source in sources)
+        self.parents = tuple(variable._record for variable in used if isinstance(variable._record, Record))
+        self.read = tuple((variable._storage, variable._storage.version, variable.name) for variable in used)
 
     def check(self) -> None:
         """Raise RuntimeError if this record was replayed before or what it used has changed since."""
@@ -171,8 +171,12 @@ class Variable:
         same numbers and gradient: it owns the record, while `gradient_fn` refers to this tensor, so no cycle arises
         and memory is freed as soon as the handle is. Raises TypeError when a parent has another float type.
         """
-        parents = tuple(parents)
+        parents = (parents,) if isinstance(parents, Variable) else tuple(parents)
         for parent in parents:
+            if not isinstance(parent, Variable):
+                raise TypeError(
+                    f"parents are the tensors used, as in attach(gradient_fn, (x,)), got {type(parent).__name__}"
+                )
             if parent.dtype.kind == "f" and parent.dtype != self.dtype:
                 raise TypeError(
                     f"{parent.dtype} tensor of shape {parent.shape} used where results are {self.dtype}: "
@@ -188,7 +192,7 @@ class Variable:
             return self
         handle = object.__new__(type(self))
         handle._storage, handle.name = self._storage, None
-        handle._record = Record(next(_serials), gradient_fn, sources)
+        handle._record = Record(next(_serials), gradient_fn, (*parents, self))
         self._record = REPLACED
         return handle
 

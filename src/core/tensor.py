@@ -14,6 +14,7 @@ output. A reader who adds an operation writes them too:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ class Tensor(Variable):
         return _constant(other) @ self
 
     def __rpow__(self, base: Any) -> Tensor:
-        if not isinstance(base, int | float) or base <= 0:
+        if not isinstance(base, int | float | np.number) or base <= 0:
             raise ValueError(f"the base of a power must be a positive number, got {base!r}")
         return (self * math.log(base)).exp()
 
@@ -222,6 +223,9 @@ class Tensor(Variable):
         if self.ndim == 0:
             raise TypeError("a tensor with no axes has no length")
         return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[index] for index in range(len(self)))
 
     def __bool__(self) -> bool:
         return bool(self.item())
