@@ -1,20 +1,22 @@
 """Run a reader's function, but not for ever: after two seconds it is interrupted, wherever it is.
 
-A signal does it where there are timers (Linux, macOS) and the code runs in the main thread, as notebook cells do: it
-also ends a `sleep`. On Windows, and in other threads, a watchdog raises the exception from outside. Either way the
-exception is no `Exception`, so `except Exception` in the reader's loop lets it pass, and it is raised again ten times
-a second, so a bare `except:` holds it up only for a moment. What cannot be interrupted is a single call into C that
-never comes back, such as `sum(itertools.count())`.
+A watchdog thread does it on every system. In the main thread, where notebook cells run, it sends SIGINT, the signal of
+Jupyter's interrupt button, which also ends a `sleep` on Linux and macOS; in other threads it raises the exception from
+outside. The exception is no `Exception`, so `except Exception` in the reader's loop lets it pass. A bare `except:`
+swallows it; then it comes again, and in the main thread several times in a row, so that one of them is raised outside
+of the `try`. What cannot be interrupted is one call into C that never returns, such as `sum(itertools.count())`.
 """
 
+import _thread
 import ctypes
 import signal
 import threading
 from collections.abc import Callable
+from types import FrameType
 from typing import TypeVar
 
 Value = TypeVar("Value")
-AGAIN = 0.1  # seconds between two interruptions, if the first was swallowed
+AGAIN = 0.1  # seconds until the next interruption, if one was swallowed
 
 
 class TimeUp(BaseException):
@@ -27,57 +29,63 @@ def run_limited(function: Callable[[], Value], seconds: float = 2.0) -> Value:
     >>> run_limited(lambda: 6 * 7)
     42
     """
-    if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
-        return _run_with_timer(function, seconds)
-    return _run_with_watchdog(function, seconds)
-
-
-def _run_with_timer(function: Callable[[], Value], seconds: float) -> Value:
-    def ring(signal_number: int, frame: object) -> None:
-        raise TimeUp
-
-    old_handler = signal.signal(signal.SIGALRM, ring)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
-        return function()
-    finally:
-
-        def put_back() -> None:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, old_handler or signal.SIG_DFL)
-
-        _finish(put_back)
-
-
-def _run_with_watchdog(function: Callable[[], Value], seconds: float) -> Value:
-    thread = ctypes.c_ulong(threading.get_ident())
-    raise_in_thread = ctypes.pythonapi.PyThreadState_SetAsyncExc
-    done = threading.Event()
+    is_late, is_done = threading.Event(), threading.Event()
+    in_main = threading.current_thread() is threading.main_thread()
+    interrupt, put_back = _by_signal(is_late) if in_main else _by_exception()
 
     def watch() -> None:
         wait = seconds
-        while not done.wait(wait):
-            raise_in_thread(thread, ctypes.py_object(TimeUp))
+        while not is_done.wait(wait):
+            is_late.set()
+            interrupt()
             wait = AGAIN
 
     watchdog = threading.Thread(target=watch, daemon=True)
-    watchdog.start()
     try:
+        watchdog.start()
         return function()
     finally:
+        while True:
+            try:
+                is_done.set()
+                watchdog.join()
+                put_back()
+                break
+            except TimeUp:  # an interruption on its way arrived here: finish all the same
+                continue
 
-        def put_back() -> None:
-            done.set()
-            watchdog.join()
-            raise_in_thread(thread, None)  # one that was sent and has not arrived yet
 
-        _finish(put_back)
+def _by_signal(is_late: threading.Event) -> tuple[Callable[[], None], Callable[[], object]]:
+    """How to interrupt the main thread, and how to put its handler back."""
+    old_handler = signal.getsignal(signal.SIGINT) or signal.SIG_DFL
+    burst = remaining = 0
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal burst, remaining
+        if not is_late.is_set():  # the reader's own interrupt
+            if callable(old_handler):
+                old_handler(number, frame)
+            return
+        if remaining == 0:  # the first raises once, the next twice in a row, and so on
+            burst += 1
+            remaining = burst
+        remaining -= 1
+        if remaining:
+            _thread.interrupt_main()  # comes back here at the next instruction that looks for signals
+        raise TimeUp
+
+    def interrupt() -> None:
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        else:  # Windows
+            _thread.interrupt_main()
+
+    signal.signal(signal.SIGINT, handle)
+    return interrupt, lambda: signal.signal(signal.SIGINT, old_handler)
 
 
-def _finish(put_back: Callable[[], None]) -> None:
-    """Call `put_back` until it comes through: an interruption may arrive while it runs."""
-    while True:
-        try:
-            return put_back()
-        except TimeUp:
-            continue
+def _by_exception() -> tuple[Callable[[], None], Callable[[], object]]:
+    """How to interrupt this thread, and how to call back an exception that has not arrived yet."""
+    thread = ctypes.c_ulong(threading.get_ident())
+    raise_in_thread = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    return lambda: raise_in_thread(thread, ctypes.py_object(TimeUp)), lambda: raise_in_thread(thread, None)

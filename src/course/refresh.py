@@ -123,7 +123,6 @@ def large_pictures(notebook: NotebookNode) -> list[str]:
         for output in cell.get("outputs", []):
             size = len(output.get("data", {}).get("image/png", "")) * 3 // 4  # base64
             if size > LARGEST_PICTURE:
-                remarks.append(
-                    f"cell {number}: a picture of {size // 1000} kB, at most {LARGEST_PICTURE // 1000}: lower dpi"
-                )
+                kilobytes = f"{size // 1000} kB, at most {LARGEST_PICTURE // 1000} kB"
+                remarks.append(f"cell {number}: a picture of {kilobytes}: lower its dpi")
     return remarks
