@@ -1,0 +1,194 @@
+"""The door into a gradient, and the tester of gradients, itself tested with wrong ones."""
+
+import numpy as np
+import pytest
+
+from src.core import Tensor, check_gradients
+from src.core.gradient import Gradient, unbroadcast
+
+
+@pytest.mark.parametrize(
+    "wide, shape",
+    [
+        ((2, 3), (2, 3)),
+        ((2, 3), (3,)),
+        ((2, 3), (1, 3)),
+        ((2, 3), (2, 1)),
+        ((2, 3), (1, 1)),
+        ((2, 3), (1,)),
+        ((2, 3), ()),
+        ((), ()),
+        ((4, 2, 3), (2, 1)),
+        ((4, 2, 3), (4, 1, 3)),
+        ((4, 2, 3), (1, 2, 1)),
+        ((4, 1, 3), (1, 3)),
+        ((4, 1, 3), (1, 1)),
+    ],
+)
+def test_unbroadcast_is_the_transpose_of_broadcasting(wide, shape, rng):
+    """<broadcast(x), g> = <x, unbroadcast(g)> for all x and g says exactly that."""
+    x, gradient = rng.standard_normal(shape), rng.standard_normal(wide)
+    back = unbroadcast(gradient, shape)
+    assert back.shape == shape
+    np.testing.assert_allclose((np.broadcast_to(x, wide) * gradient).sum(), (x * back).sum(), rtol=1e-12)
+
+
+def test_unbroadcast_returns_a_fitting_gradient_itself():
+    gradient = np.ones((2, 3))
+    assert unbroadcast(gradient, (2, 3)) is gradient
+
+
+@pytest.mark.parametrize(
+    "wide, shape", [((2, 3), (2,)), ((3,), (2, 3)), ((), (3,)), ((2, 3), (4, 3)), ((1, 3), (2, 3))]
+)
+def test_unbroadcast_refuses_what_cannot_fit(wide, shape):
+    with pytest.raises(ValueError, match="cannot belong") as error:
+        unbroadcast(np.ones(wide), shape)
+    assert str(wide) in str(error.value) and str(shape) in str(error.value)
+
+
+def test_the_gradient_is_zeros_before_any_and_reading_it_marks_nothing():
+    x = Tensor([[1.0, 2.0]])
+    np.testing.assert_array_equal(x.grad, [[0.0, 0.0]])
+    assert x.grad.shape == (1, 2) and x.grad.dtype == np.float32 and not x.has_grad
+    with pytest.raises(ValueError, match="read-only"):
+        x.grad[0, 0] = 1.0
+    x.grad += 0.0 * x.data
+    assert x.has_grad
+
+
+def test_plus_and_minus_go_through_the_door():
+    x = Tensor([1.0, 2.0])
+    x.grad += np.ones((3, 2))  # summed over the axis that x was broadcast along
+    np.testing.assert_array_equal(x.grad, [3.0, 3.0])
+    x.grad -= np.array([1.0, 0.0])
+    np.testing.assert_array_equal(x.grad, [2.0, 3.0])
+    assert x.grad.dtype == np.float32
+    with pytest.raises(ValueError, match="cannot belong"):
+        x.grad += 1.0
+
+
+def test_a_gradient_is_never_shared():
+    x, y, source = Tensor([1.0]), Tensor([1.0]), np.array([1.0], np.float32)
+    x.grad += source
+    y.grad += x.grad
+    source += 10
+    x.grad += source
+    assert (x.grad, y.grad) == (12.0, 1.0)
+    y.grad = x.grad
+    x.grad += source
+    assert (x.grad, y.grad) == (23.0, 12.0)
+
+
+def test_assigning_replaces_and_none_clears():
+    x = Tensor([1.0, 2.0])
+    x.grad = [1, 2]
+    x.grad = np.array([3.0, 4.0])
+    np.testing.assert_array_equal(x.grad, [3.0, 4.0])
+    x.grad *= 0.5
+    np.testing.assert_array_equal(x.grad, [1.5, 2.0])
+    x.grad = None
+    assert not x.has_grad
+
+
+def test_what_is_computed_from_a_gradient_is_a_plain_array():
+    x = Tensor([1.0, 2.0])
+    x.grad = [1, 2]
+    assert type(x.grad) is Gradient
+    assert type(x.grad * 2) is np.ndarray and type(-x.grad) is np.ndarray
+    assert type(x.grad.sum()) is np.float32
+    part = x.grad[:1]
+    part += 5  # a view of the numbers, as NumPy has it, that knows nothing of the door
+    part -= 1
+    np.testing.assert_array_equal(x.grad, [5.0, 2.0])
+    assert repr(x.grad) == "array([5., 2.], dtype=float32)"
+
+
+def test_integers_get_no_gradient():
+    with pytest.raises(TypeError, match=r"Tensor\(\[1\., 2\., 3\.\]\)"):
+        Tensor([1, 2]).grad += 1
+
+
+def wrong(factor=1.0, shift=0.0):
+    """x squared, with a gradient that is off by a factor and a shift."""
+
+    def function(x):
+        out = Tensor(x.data * x.data)
+
+        def gradient_fn():
+            x.grad += out.grad * 2 * x.data * factor + shift
+
+        return out.attach(gradient_fn, (x,))
+
+    return function
+
+
+@pytest.mark.usefixtures("double")
+class TestCheckGradients:
+    def test_a_right_gradient_passes_and_the_error_is_small(self):
+        x = Tensor([1.0, -2.0, 0.0])
+        assert 0.0 <= check_gradients(wrong(), x) < 1e-8
+        np.testing.assert_array_equal(x.data, [1.0, -2.0, 0.0])
+
+    @pytest.mark.parametrize(
+        "factor, shift", [(-1.0, 0.0), (0.5, 0.0), (0.0, 0.0), (1.00001, 0.0), (1.0, 1e-5), (np.nan, 0.0)]
+    )
+    def test_a_wrong_gradient_is_caught(self, factor, shift):
+        with pytest.raises(ValueError, match=r"input 0 at .*the gradient is .*central differences give"):
+            check_gradients(wrong(factor, shift), Tensor([1.0, -2.0, 3.0]))
+
+    def test_one_wrong_element_is_caught_and_named(self):
+        def function(x):
+            out = Tensor(x.data * 3)
+
+            def gradient_fn():
+                grad = out.grad * 3
+                grad[1, 2] = 0.0
+                x.grad += grad
+
+            return out.attach(gradient_fn, (x,))
+
+        with pytest.raises(ValueError, match=r"input 0 at \(1, 2\): the gradient is 0,"):
+            check_gradients(function, Tensor(np.ones((2, 3))))
+
+    def test_a_wrong_second_input_is_named(self):
+        with pytest.raises(ValueError, match="input 1"):
+            check_gradients(lambda a, b: a + wrong(2.0)(b), Tensor([1.0]), Tensor([1.0]))
+
+    def test_gradients_that_only_cancel_in_the_sum_are_caught(self):
+        def swapped(x):
+            out = Tensor(x.data.copy())
+
+            def gradient_fn():
+                x.grad += out.grad[::-1]
+
+            return out.attach(gradient_fn, (x,))
+
+        with pytest.raises(ValueError, match="input 0"):
+            check_gradients(swapped, Tensor([1.0, 2.0]))
+
+    def test_an_operation_that_forgot_to_attach_is_caught(self):
+        with pytest.raises(ValueError, match="the gradient is 0,"):
+            check_gradients(lambda x: Tensor(x.data * 2), Tensor([1.0]))
+
+    def test_the_tolerance_and_the_step_are_used(self):
+        loose = check_gradients(wrong(1.001), Tensor([1.0]), tolerance=0.1)
+        assert 1e-4 < loose < 1e-2
+        assert check_gradients(lambda x: x**4, Tensor([1.0]), step=0.1, tolerance=1.0) > 1e-3
+
+    def test_old_gradients_do_not_count(self):
+        x = Tensor([1.0])
+        x.grad += np.array([100.0])
+        check_gradients(wrong(), x)
+
+    def test_large_gradients_are_compared_relatively(self):
+        assert check_gradients(lambda x: (x * 1000.0).exp(), Tensor([0.01])) < 1e-6
+
+    def test_nothing_to_check_is_refused(self):
+        with pytest.raises(ValueError, match="at least one input"):
+            check_gradients(lambda: Tensor([1.0]))
+
+
+def test_check_gradients_needs_float64():
+    with pytest.raises(TypeError, match=r"input 1 is float32.*precision"):
+        check_gradients(lambda a, b: b, Tensor([1.0], dtype=np.float64), Tensor([1.0]))

@@ -1,0 +1,185 @@
+"""Optimizers: exact values, clipping, what is skipped, states."""
+
+import math
+
+import numpy as np
+import pytest
+
+from src.core import AdamWOptimizer, Linear, Optimizer, SGDOptimizer, Tensor
+
+
+def with_gradient(data, gradient):
+    tensor = Tensor(data)
+    if gradient is not None:
+        tensor.grad = np.asarray(gradient, dtype=float)
+    return tensor
+
+
+def adamw_by_hand(theta, gradients, lr, betas, eps, decay):
+    """Algorithm 2 of Loshchilov and Hutter for one number, in Python floats."""
+    mean = square = 0.0
+    for step, gradient in enumerate(gradients, 1):
+        mean = betas[0] * mean + (1 - betas[0]) * gradient
+        square = betas[1] * square + (1 - betas[1]) * gradient**2
+        theta -= lr * decay * theta
+        theta -= lr * (mean / (1 - betas[0] ** step)) / (math.sqrt(square / (1 - betas[1] ** step)) + eps)
+    return theta
+
+
+def test_sgd_moves_against_the_gradient():
+    x = with_gradient([1.0, 2.0], [0.5, -1.0])
+    SGDOptimizer([x], lr=0.1).step()
+    np.testing.assert_allclose(x.data, [0.95, 2.1], rtol=1e-6)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("decay", [0.0, 0.01, 0.3])
+@pytest.mark.parametrize("eps", [1e-8, 0.1])
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.5, 0.9), (0.0, 0.0)])
+def test_adamw_equals_the_paper(decay, eps, betas):
+    gradients = [0.1, -0.3, 0.2, 0.0, 5.0]
+    matrix, vector = Tensor([[1.0]]), Tensor([1.0])
+    optimizer = AdamWOptimizer([matrix, vector], 0.02, betas, eps, decay)
+    for gradient in gradients:
+        optimizer.zero_grad()
+        matrix.grad += np.full((1, 1), gradient)
+        vector.grad += np.full(1, gradient)
+        optimizer.step()
+    assert matrix.item() == pytest.approx(adamw_by_hand(1.0, gradients, 0.02, betas, eps, decay), rel=1e-12)
+    assert vector.item() == pytest.approx(adamw_by_hand(1.0, gradients, 0.02, betas, eps, 0.0), rel=1e-12)
+
+
+def test_the_usual_settings_of_adamw():
+    optimizer = AdamWOptimizer([Tensor([1.0])])
+    assert (optimizer.lr, optimizer.betas, optimizer.eps, optimizer.weight_decay) == (1e-3, (0.9, 0.999), 1e-8, 0.01)
+
+
+@pytest.mark.parametrize("shape, decays", [((), False), ((2,), False), ((2, 2), True), ((2, 1, 2), True)])
+def test_only_tensors_with_two_or_more_axes_decay(shape, decays):
+    x = with_gradient(np.ones(shape), np.zeros(shape))
+    AdamWOptimizer([x], lr=0.5, weight_decay=0.5).step()
+    np.testing.assert_array_equal(x.data, np.full(shape, 0.75 if decays else 1.0))
+
+
+def test_what_received_no_gradient_is_left_alone():
+    still, moving = Tensor([[1.0]]), with_gradient([[1.0]], [[0.1]])
+    optimizer = AdamWOptimizer([still, moving], lr=0.1, weight_decay=0.5)
+    optimizer.step()
+    assert still.item() == 1.0 and moving.item() < 1.0
+    assert optimizer.steps.tolist() == [0, 1]
+    still.grad += np.array([[0.1]])
+    optimizer.step()
+    assert optimizer.steps.tolist() == [1, 2]
+    assert still.item() == pytest.approx(0.85, rel=1e-6)  # 1 - 0.05, then its own first Adam step of 0.1
+
+
+def test_zero_grad_forgets():
+    x = with_gradient([1.0], [1.0])
+    SGDOptimizer([x], lr=0.1).zero_grad()
+    assert not x.has_grad
+
+
+@pytest.mark.parametrize("max_norm, factor", [(1.0, 0.2), (2.5, 0.5), (5.0, 1.0), (6.0, 1.0), (math.inf, 1.0)])
+def test_clipping_scales_all_gradients_together(max_norm, factor):
+    first, second, none = with_gradient([0.0], [3.0]), with_gradient([[0.0]], [[-4.0]]), Tensor([1.0])
+    norm = SGDOptimizer([first, second, none], lr=0.1).clip_grad_norm(max_norm)
+    assert norm == 5.0
+    np.testing.assert_allclose([first.grad[0], second.grad[0, 0]], [3.0 * factor, -4.0 * factor], rtol=1e-6)
+    assert not none.has_grad
+
+
+def test_clipping_at_one_unless_told_otherwise():
+    x = with_gradient([0.0, 0.0], [3.0, 4.0])
+    assert SGDOptimizer([x], lr=0.1).clip_grad_norm() == 5.0
+    np.testing.assert_allclose(x.grad, [0.6, 0.8], rtol=1e-6)
+
+
+def test_clipping_leaves_small_gradients_byte_for_byte():
+    x = with_gradient([0.0, 0.0], [0.1, 0.3])
+    before = x.grad.tobytes()
+    SGDOptimizer([x], lr=0.1).clip_grad_norm(1.0)
+    assert x.grad.tobytes() == before
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
+def test_a_gradient_that_is_not_finite_is_named(value):
+    layer = Linear(2, 2)
+    optimizer = SGDOptimizer(layer.parameters, lr=0.1)
+    layer.weight.grad += np.ones((2, 2))
+    layer.bias.grad += np.array([0.0, value])
+    before = layer.weight.grad.copy()
+    with pytest.raises(RuntimeError, match="the gradient of bias is not finite"):
+        optimizer.clip_grad_norm()
+    np.testing.assert_array_equal(layer.weight.grad, before)
+
+
+def test_the_learning_rate_can_be_changed_between_steps():
+    x = with_gradient([1.0], [1.0])
+    optimizer = SGDOptimizer([x], lr=0.1)
+    optimizer.lr = 0
+    optimizer.step()
+    assert x.item() == 1.0
+    optimizer.lr = np.float64(0.5)
+    optimizer.step()
+    assert x.item() == 0.5 and type(optimizer.lr) is float
+
+
+def test_weights_are_changed_in_place_and_stay_float32():
+    x = with_gradient([[1.0]], [[1.0]])
+    array = x.data
+    AdamWOptimizer([x], lr=0.1).step()
+    assert x.data is array and array.dtype == np.float32 and array[0, 0] < 1.0
+
+
+def test_states_are_copies_and_carry_everything():
+    def run(optimizer, x, gradients):
+        for gradient in gradients:
+            x.grad = gradient
+            optimizer.step()
+
+    x, y = Tensor([[1.0]]), Tensor([[1.0]])
+    first = AdamWOptimizer([x], lr=0.1)
+    run(first, x, [[[1.0]], [[-2.0]]])
+    state = first.state_dict()
+    assert sorted(state) == ["lr", "mean.0", "square.0", "steps"]
+    second = AdamWOptimizer([y], lr=0.7)
+    second.load_state_dict(state)
+    y.data = x.data
+    run(first, x, [[[0.5]], [[0.1]]])
+    assert state["steps"] == 2 and state["mean.0"] != first.means[0]
+    run(second, y, [[[0.5]], [[0.1]]])
+    assert x.data.tobytes() == y.data.tobytes() and second.lr == 0.1
+    assert SGDOptimizer([x], lr=0.25).state_dict() == {"lr": 0.25}
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda s: s.pop("steps"), r"3 entries.*AdamWOptimizer has 4"),
+        (lambda s: s.update({"mean.1": np.ones(1)}), r"5 entries.*AdamWOptimizer has 4"),
+        (lambda s: s.update({"mean.0": np.ones(2)}), r"mean\.0 is float64 of shape \(2,\).*float32 of \(1, 1\)"),
+        (lambda s: s.update(steps=np.ones(1)), r"steps is float64"),
+        (lambda s: s.update(lr=np.array(-1.0)), r"learning rate.*-1"),
+        (lambda s: s.update(lr=np.array(np.nan)), r"learning rate.*nan"),
+    ],
+)
+def test_a_state_that_does_not_fit_changes_nothing(change, message):
+    x = with_gradient([[1.0]], [[1.0]])
+    optimizer = AdamWOptimizer([x], lr=0.1)
+    optimizer.step()
+    before = optimizer.state_dict()
+    state = {name: array + 1 for name, array in before.items()}
+    change(state)
+    with pytest.raises(ValueError, match=message):
+        optimizer.load_state_dict(state)
+    assert all(np.array_equal(array, before[name]) for name, array in optimizer.state_dict().items())
+
+
+def test_an_optimizer_of_ones_own():
+    class Sign(Optimizer):
+        def update(self, index, parameter):
+            parameter.data -= self.lr * np.sign(parameter.grad)
+
+    x = with_gradient([1.0, 1.0], [5.0, -0.1])
+    Sign([x], lr=0.5).step()
+    np.testing.assert_array_equal(x.data, [0.5, 1.5])
