@@ -41,7 +41,7 @@ def save_checkpoint(
         arrays |= {f"optimizer.{name}": array for name, array in optimizer.state_dict().items()}
     notes = {"metadata": json.dumps(dict(metadata or {}))}
     if generator is not None:
-        notes["generator"] = json.dumps(generator.bit_generator.state)
+        notes["generator"] = json.dumps(generator.bit_generator.state, default=np.ndarray.tolist)
     write_arrays(path, arrays, notes)
 
 
@@ -68,6 +68,7 @@ def load_checkpoint(
     if generator is not None and "generator" not in notes:
         raise ValueError(f"{path} has no generator state: save it with save_checkpoint(path, ..., generator=...)")
     state = _generator_state(path, notes["generator"], generator) if generator is not None else None
+    metadata = _json(path, notes.get("metadata", "{}"))
     kept = optimizer.state_dict() if optimizer is not None else {}
     if optimizer is not None:
         optimizer.load_state_dict(parts["optimizer"])
@@ -80,7 +81,7 @@ def load_checkpoint(
         raise
     if generator is not None and state is not None:
         generator.bit_generator.state = state
-    return json.loads(notes.get("metadata", "{}"))
+    return metadata
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], notes: Mapping[str, str]) -> None:
@@ -122,14 +123,24 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], di
         raise ValueError(f"{path} is no safetensors file, or cut short: it has {len(content)} bytes")
     try:
         header = json.loads(content[8 : 8 + length])
-        notes = header.pop("__metadata__", {})
+        notes = dict(header.pop("__metadata__", {}))
         body = memoryview(content)[8 + length :]
         arrays = {name: _array(path, name, entry, body) for name, entry in header.items()}
-    except (UnicodeDecodeError, json.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
+    except (ValueError, AttributeError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} has a damaged header: {type(error).__name__}: {error}") from None
-    if sum(array.nbytes for array in arrays.values()) != len(body):
-        raise ValueError(f"{path} has {len(body)} bytes of numbers, its header speaks of another size: it is damaged")
+    _check_layout(path, sorted(entry["data_offsets"] for entry in header.values()), len(body))
     return arrays, notes
+
+
+def _check_layout(path: Any, ends: list[list[int]], size: int) -> None:
+    """Raise ValueError unless the arrays fill the file from its first number to its last, without gap or overlap."""
+    reached = 0
+    for start, end in ends:
+        if start != reached:
+            raise ValueError(f"{path} is damaged: numbers start at byte {start} where {reached} was expected")
+        reached = end
+    if reached != size:
+        raise ValueError(f"{path} has {size} bytes of numbers, its header speaks of {reached}: it is damaged")
 
 
 def _array(path: Any, name: str, entry: dict[str, Any], body: memoryview) -> np.ndarray:
@@ -146,8 +157,25 @@ def _array(path: Any, name: str, entry: dict[str, Any], body: memoryview) -> np.
 
 
 def _generator_state(path: Any, text: str, generator: np.random.Generator) -> dict[str, Any]:
-    state = json.loads(text)
-    own = type(generator.bit_generator).__name__
-    if not isinstance(state, dict) or state.get("bit_generator") != own:
-        raise ValueError(f"{path} holds the state of another generator than {own}: pass the kind it was saved with")
+    state = _json(path, text)
+    kind = type(generator.bit_generator)
+    if state.get("bit_generator") != kind.__name__:
+        raise ValueError(
+            f"{path} holds the state of {state.get('bit_generator')}, the generator passed is a {kind.__name__}: "
+            "pass the kind it was saved with"
+        )
+    try:
+        kind().state = state  # tried on another generator, so that nothing has changed when it does not fit
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"{path} has a damaged generator state: {type(error).__name__}: {error}") from None
     return state
+
+
+def _json(path: Any, text: Any) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} has damaged notes: {error}") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} has damaged notes: a dictionary was expected, got {type(value).__name__}")
+    return value

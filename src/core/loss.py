@@ -48,6 +48,8 @@ class CrossEntropyLoss(Loss):
     """
 
     def __init__(self, ignore_index: int | None = None):
+        if isinstance(ignore_index, bool) or not isinstance(ignore_index, int | np.integer | None):
+            raise TypeError(f"ignore_index is an integer such as -100, or None, got {ignore_index!r}")
         self.ignore_index = ignore_index
 
     def count(self, y: Tensor) -> int:

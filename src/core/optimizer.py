@@ -60,7 +60,8 @@ class Optimizer:
                 square = float(np.vdot(parameter.grad, parameter.grad))
                 if not math.isfinite(square):
                     raise RuntimeError(
-                        f"the gradient of {name} is not finite: lower the learning rate, or look for a log(0)"
+                        f"the gradient of {name} is not finite, or too large to square: "
+                        "lower the learning rate, or look for a log(0)"
                     )
                 total += square
         norm = math.sqrt(total)
@@ -90,12 +91,15 @@ class Optimizer:
         own = self.state_dict()
         if own.keys() != state.keys():
             raise ValueError(
-                f"this state has entries {sorted(state)[:4]}..., {type(self).__name__} has {sorted(own)[:4]}..."
+                f"this state has {len(state)} entries ({', '.join(sorted(state)[:4])}...), {type(self).__name__} has "
+                f"{len(own)} ({', '.join(sorted(own)[:4])}...): build it with the parameters it was saved with"
             )
         for name, array in own.items():
-            if np.shape(state[name]) != array.shape:
+            given = np.asarray(state[name])
+            if given.shape != array.shape or given.dtype.kind != array.dtype.kind:
                 raise ValueError(
-                    f"{name} has shape {np.shape(state[name])} in the state, {array.shape} in the optimizer"
+                    f"{name} is {given.dtype} of shape {given.shape} in the state, {array.dtype} of {array.shape} "
+                    "in the optimizer: build it with the parameters it was saved with"
                 )
         self.lr = float(state["lr"])
 
