@@ -58,7 +58,10 @@ class Storage:
         """The gradient as an array whose `+=` is the door; read-only zeros as long as nothing was received."""
         values = self.gradient
         if values is None:
-            values = np.broadcast_to(np.zeros((), dtype=self.data.dtype), self.data.shape)
+            # One zero, seen from every place: no memory, and no cost for the many gradients that are about to come.
+            zero = np.zeros((), dtype=self.data.dtype)
+            values = np.ndarray(self.data.shape, zero.dtype, buffer=zero, strides=(0,) * self.data.ndim)
+            values.flags.writeable = False
         view = values.view(Gradient)
         view.storage = self
         return view

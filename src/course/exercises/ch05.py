@@ -533,7 +533,7 @@ bug = Exercise(
         WrongAnswer(LosesTheMask, contains="mask got lost"),
         WrongAnswer(SwapsAskingAndAnswering, contains="queries and keys are swapped"),
     ],
-    explanation="A parameter without a gradient is a projection that nobody uses: one line of the training loop finds it.",
+    explanation="A parameter without a gradient is a projection nobody uses: a line in the training loop finds it.",
 )
 
 EXERCISES = [weights, noun, cross, key_removed, value_removed, bug]

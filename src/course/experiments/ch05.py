@@ -44,16 +44,25 @@ EXPERIMENTS = [
             "Q = x": with_plain("query"),
             "Q = K = x": with_plain("query", "key"),
             "Q = K = V = x": with_plain("query", "key", "value"),
+        },
+    ),
+    # Four heads of 16 channels: a query and a key that are x itself have no smaller space of their own.
+    Experiment(
+        "ch05-heads",
+        Setup(),
+        {
             "4 heads, Q, K, V": with_plain(heads=4),
             "4 heads, V = x": with_plain("value", heads=4),
             "4 heads, K = x": with_plain("key", heads=4),
             "4 heads, Q = K = x": with_plain("query", "key", heads=4),
         },
+        seeds=(0, 1, 2),
     ),
     Experiment(
         "ch05-bare",
         Setup(),
         {"Q, K, V": bare, "Q = K = x": partial(bare, attention=partial(RoleAttention, plain=("query", "key")))},
+        seeds=(0, 1, 2),
     ),
     # The run that the course grew from: no residual, no normalisation, two passes over the excerpt in its own order.
     Experiment(
