@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -103,15 +102,15 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray],
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file under a temporary name beside `path`, then rename it: `path` is always whole."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")  # opened in the ordinary way, for ordinary permissions
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
