@@ -30,6 +30,8 @@ class Layer:
     training = True  # a class attribute, so that subclasses need not call Layer.__init__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], np.ndarray | list):
+            raise TypeError(f"{type(self).__name__} takes a Tensor, got {type(args[0]).__name__}: write Tensor(...)")
         return self.forward(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -114,11 +116,11 @@ class Composite(Layer):
         for layer in layers:
             if not isinstance(layer, Layer):
                 raise TypeError(f"Composite takes layers, got {type(layer).__name__}: make it a subclass of Layer")
+        self.layers = layers
         listed = {id(inner) for layer in layers for inner in layer.layers_within()}
         forgotten = [name for name, item in _walk(self) if name and isinstance(item, Layer) and id(item) not in listed]
         if forgotten:
             raise ValueError(f"{type(self).__name__} has layers that are not in its list: add {', '.join(forgotten)}")
-        self.layers = layers
 
     def forward(self, x: Any) -> Any:
         for layer in self.layers:
@@ -135,6 +137,8 @@ def _walk(item: Any, name: str = "", seen: set[int] | None = None) -> Iterator[t
     if isinstance(item, Tensor):
         yield name, item
         return
+    if isinstance(item, set | frozenset) and any(isinstance(value, Layer | Tensor) for value in item):
+        raise TypeError(f"{name} is a set, which has no order of its own: keep layers and tensors in a list")
     if not isinstance(item, Layer | list | tuple | dict) or id(item) in seen:
         return
     seen.add(id(item))
