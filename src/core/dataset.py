@@ -78,9 +78,13 @@ class Dataset:
         return self._train if self.training else self._test
 
     def _arrays(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        if not hasattr(self, name):
-            raise ValueError(f"{type(self).__name__}.load() must set {name} = (x, y)")
-        x, y = (part.data if isinstance(part, Tensor) else np.asarray(part) for part in getattr(self, name))
+        pair = getattr(self, name, None)
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(f"{type(self).__name__}.load() must set {name} = (x, y), got {type(pair).__name__}")
+        try:
+            x, y = (part.data if isinstance(part, Tensor) else np.asarray(part) for part in pair)
+        except ValueError as error:
+            raise ValueError(f"{name}: rows of different lengths make no array: {error}") from None
         if len(x) != len(y):
             raise ValueError(f"{name} has {len(x)} features and {len(y)} labels: there must be equally many")
         if len(x) < (self.batch_size if self.drop_last else 1):

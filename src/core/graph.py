@@ -244,8 +244,8 @@ class Precision:
     """The float type of new tensors: set when called, put back at the end of a `with` block."""
 
     def __init__(self, dtype: Any):
-        if np.dtype(dtype) not in (np.float32, np.float64):
-            raise ValueError(f"precision is np.float32 or np.float64, got {np.dtype(dtype)}")
+        if dtype is None or np.dtype(dtype) not in (np.float32, np.float64):  # np.dtype(None) is float64
+            raise ValueError(f"precision is np.float32 or np.float64, got {dtype and np.dtype(dtype)}")
         self.before = Variable._float
         Variable._float = np.dtype(dtype).type
 
