@@ -28,7 +28,6 @@ MOST_NUMBERS = 150  # in a figure; more than a reader compares, and each takes a
 LETTER = 0.62  # width of a letter, in font sizes
 STYLE = {
     "figure.dpi": DPI,
-    "figure.facecolor": "white",  # pages in dark mode do not show through
     "font.size": FONT,
     "axes.titlesize": FONT,
     "hatch.color": "0.7",
@@ -49,7 +48,8 @@ class Figure(matplotlib.figure.Figure):
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
-        self.savefig(buffer, format="png", dpi=self.dpi, bbox_inches="tight", facecolor="white")
+        # White in dark mode too: black letters on a page that shines through could not be read.
+        self.savefig(buffer, format="png", dpi=self.dpi, bbox_inches="tight", facecolor="white", transparent=False)
         return buffer.getvalue()
 
 
@@ -193,7 +193,6 @@ def draw_references(axes: Axes, references: Mapping[str, float]) -> None:
     for height in references.values():
         axes.axhline(height, color="0.4", linestyle=(0, (1, 1)), linewidth=1.2, zorder=1)
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high)
     lowest = low
     for label, height in sorted(references.items(), key=lambda item: item[1]):
         lowest = max(lowest, height)

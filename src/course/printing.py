@@ -26,7 +26,7 @@ def plain_array(values: object) -> NDArray:
 
     Raises TypeError for what is neither a number nor a truth value.
     """
-    array = np.asarray(values if isinstance(values, np.ndarray) else getattr(values, "data", values))
+    array = np.asarray(getattr(values, "data", values))  # an array's own .data is the same numbers
     if array.dtype.kind not in "biuf":
         raise TypeError(f"numbers wanted, got {array.dtype} from {type(values).__name__}: pass an array or a tensor")
     return array

@@ -131,7 +131,7 @@ def test_other_masks_are_refused(mask):
 
 def test_scores_and_signed_values_have_a_diverging_map_centred_at_zero():
     for figure in (
-        attention_heatmap([[4.0, -1.0], [0.0, 2.0]], "ab", kind="scores"),
+        attention_heatmap([[1.0, -4.0], [0.0, 2.0]], "ab", kind="scores"),
         heatmap([[4.0, -1.0], [0.0, 2.0]]),
         heatmap([[4.0, 1.0], [0.0, 2.0]], signed=True, limits=(0, 4)),
     ):
@@ -252,6 +252,16 @@ def test_curves_differ_in_colour_line_and_marker():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [f"run {i}" for i in range(8)]
 
 
+def test_markers_are_few_and_staggered():
+    every = [line.get_markevery() for line in curves({"a": np.zeros(80), "b": np.zeros(80)}).axes[0].lines]
+    assert every == [(0, 10), (5, 10)]
+
+
+def test_steps_are_whole_numbers():
+    assert all(tick % 1 == 0 for tick in curves({"a": [3, 2, 1]}).axes[0].get_xticks())
+    assert any(tick % 1 for tick in curves({"a": ([0, 0.5, 1], [3, 2, 1])}).axes[0].get_xticks())
+
+
 def test_curves_take_y_or_x_and_y():
     a, b = curves({"a": Holder(np.array([5.0, 4.0])), "b": ([10, 20], [3, 2])}).axes[0].lines
     assert (a.get_xdata().tolist(), a.get_ydata().tolist()) == ([0, 1], [5, 4])
@@ -262,6 +272,7 @@ def test_bands_span_low_to_high():
     axes = curves({"a": ([1, 3], [2, 2])}, bands={"a": ([1.5, 1], [2.5, 4])}).axes[0]
     box = axes.collections[0].get_paths()[0].get_extents()
     assert (box.x0, box.x1, box.y0, box.y1) == (1, 3, 1, 4)
+    assert axes.collections[0].get_facecolor()[0, :3].tolist() == list(axes.lines[0].get_color())
 
 
 def test_references_are_lines_whose_labels_do_not_collide():
@@ -300,11 +311,13 @@ def test_pictures_are_small_white_and_the_same_each_time(number):
 
 
 def test_the_readers_own_settings_neither_matter_nor_change():
-    expected = attention_heatmap(THIRDS, "abc")._repr_png_()
-    with matplotlib.rc_context({"font.size": 30, "figure.facecolor": "black", "axes.grid": True, "savefig.dpi": 20}):
+    def draw():
+        return attention_heatmap(THIRDS, "abc")._repr_png_(), curves({"a": [1, 2]})._repr_png_()
+
+    expected = draw()
+    with matplotlib.rc_context({"font.size": 30, "figure.facecolor": "black", "savefig.transparent": True}):
         before = dict(matplotlib.rcParams)
-        assert attention_heatmap(THIRDS, "abc")._repr_png_() == expected
-        curves({"a": [1, 2]})
+        assert draw() == expected
         assert dict(matplotlib.rcParams) == before
 
 
