@@ -3,12 +3,13 @@
 A watchdog thread does it on every system. In the main thread, where notebook cells run, it sends SIGINT, the signal of
 Jupyter's interrupt button, which also ends a `sleep` on Linux and macOS; in other threads it raises the exception from
 outside. The exception is no `Exception`, so `except Exception` in the reader's loop lets it pass. A bare `except:`
-swallows it; then it comes again, and in the main thread several times in a row, so that one of them is raised outside
-of the `try`. What cannot be interrupted is one call into C that never returns, such as `sum(itertools.count())`.
+swallows it; then it comes again and again, until it is raised where the loop jumps back, outside of the `try`. What
+cannot be interrupted is one call into C that never returns, such as `sum(itertools.count())`.
 """
 
 import _thread
 import ctypes
+import itertools
 import signal
 import threading
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from types import FrameType
 from typing import TypeVar
 
 Value = TypeVar("Value")
-AGAIN = 0.1  # seconds until the next interruption, if one was swallowed
+PAUSES = (0.1, 0.01)  # seconds from the first interruption to the second, and between all later ones
 
 
 class TimeUp(BaseException):
@@ -34,11 +35,11 @@ def run_limited(function: Callable[[], Value], seconds: float = 2.0) -> Value:
     interrupt, put_back = _by_signal(is_late) if in_main else _by_exception()
 
     def watch() -> None:
-        wait = seconds
-        while not is_done.wait(wait):
+        for pause in itertools.chain((seconds,), PAUSES, itertools.repeat(PAUSES[-1])):
+            if is_done.wait(pause):
+                return
             is_late.set()
             interrupt()
-            wait = AGAIN
 
     watchdog = threading.Thread(target=watch, daemon=True)
     try:
@@ -58,21 +59,12 @@ def run_limited(function: Callable[[], Value], seconds: float = 2.0) -> Value:
 def _by_signal(is_late: threading.Event) -> tuple[Callable[[], None], Callable[[], object]]:
     """How to interrupt the main thread, and how to put its handler back."""
     old_handler = signal.getsignal(signal.SIGINT) or signal.SIG_DFL
-    burst = remaining = 0
 
     def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal burst, remaining
-        if not is_late.is_set():  # the reader's own interrupt
-            if callable(old_handler):
-                old_handler(number, frame)
-            return
-        if remaining == 0:  # the first raises once, the next twice in a row, and so on
-            burst += 1
-            remaining = burst
-        remaining -= 1
-        if remaining:
-            _thread.interrupt_main()  # comes back here at the next instruction that looks for signals
-        raise TimeUp
+        if is_late.is_set():
+            raise TimeUp
+        if callable(old_handler):  # the reader's own interrupt
+            old_handler(number, frame)
 
     def interrupt() -> None:
         if hasattr(signal, "pthread_kill"):
