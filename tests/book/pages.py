@@ -102,6 +102,9 @@ def missing_alt(root: Path, pages: dict[Path, BeautifulSoup]) -> list[str]:
             alt = picture.get("alt", "").strip()
             if not alt or alt in picture["src"]:
                 faults.append(f"{path.relative_to(root)}: {picture['src']} has no alt text")
+        for drawing in page.select("article svg:not([aria-hidden=true])"):
+            if not (drawing.get("aria-label") or drawing.get("aria-labelledby") or drawing.find("title")):
+                faults.append(f"{path.relative_to(root)}: a drawing has no aria-label and no title")
     return faults
 
 
@@ -110,7 +113,8 @@ def broken_links(root: Path, pages: dict[Path, BeautifulSoup]) -> list[str]:
     anchors = {path: {tag.get("id") or tag.get("name") for tag in page.find_all(True)} for path, page in pages.items()}
     faults = []
     for path, page in pages.items():
-        addresses = {link["href"] for link in page.find_all("a", href=True)} | set(loaded_addresses(page))
+        links = [link.get("href") or link.get("xlink:href") for link in page.find_all("a")]
+        addresses = {*filter(None, links), *loaded_addresses(page)}
         for address in sorted(address for address in addresses if not is_outside(address)):
             parts = urlsplit(address)
             if parts.scheme == "data":

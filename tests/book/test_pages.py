@@ -157,12 +157,23 @@ def test_comments_of_a_style_sheet_load_nothing() -> None:
     assert css_addresses("/* url(https://example.org) */ a { background: url('b.png') }") == ["b.png"]
 
 
-@pytest.mark.parametrize("body", ['<img src="a.png">', '<img src="a.png" alt=" ">', '<img src="a.png" alt="a.png">'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<img src="a.png">',
+        '<img src="a.png" alt=" ">',
+        '<img src="a.png" alt="a.png">',
+        "<article><svg></svg></article>",
+    ],
+)
 def test_a_picture_without_alt_text_is_found(tmp_path: Path, body: str) -> None:
     assert len(missing_alt(*site(tmp_path, body))) == 1
 
 
-@pytest.mark.parametrize("body", ['<a href="gone.html">', '<a href="#gone">', '<a href="page.html#gone">'])
+@pytest.mark.parametrize(
+    "body",
+    ['<a href="gone.html">', '<a href="#gone">', '<a href="page.html#gone">', '<svg><a xlink:href="gone.html">'],
+)
 def test_a_broken_link_is_found(tmp_path: Path, body: str) -> None:
     assert len(broken_links(*site(tmp_path, body))) == 1
 
