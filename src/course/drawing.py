@@ -8,7 +8,6 @@ import matplotlib.figure
 import numpy as np
 import seaborn
 from matplotlib.axes import Axes
-from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.style import context as style_context
 from numpy.typing import NDArray
@@ -41,15 +40,12 @@ SIGNED_MAP = "vlag"
 class Figure(matplotlib.figure.Figure):
     """A figure that shows itself in a notebook, whichever backend is loaded, or none."""
 
-    def draw(self, renderer: RendererBase) -> None:
-        # Ticks are made when they are drawn, which is after the function that built the figure has returned.
-        with style_context(["default", STYLE]):
-            super().draw(renderer)
-
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
-        # White in dark mode too: black letters on a page that shines through could not be read.
-        self.savefig(buffer, format="png", dpi=self.dpi, bbox_inches="tight", facecolor="white", transparent=False)
+        # Ticks are made when they are drawn, so the style matters here again. White in dark mode too: black letters on
+        # a page that shines through could not be read.
+        with style_context(["default", STYLE]):
+            self.savefig(buffer, format="png", dpi=self.dpi, bbox_inches="tight", facecolor="white")
         return buffer.getvalue()
 
 
