@@ -29,8 +29,18 @@ def main(arguments: list[str] | None = None) -> int:
     command = commands.add_parser("edition", help="copy the book's sources without solutions, for classes")
     command.add_argument("folder", type=Path, help="a new folder")
 
+    command = commands.add_parser("runs", help="train what is missing of a chapter's stored runs (may take an hour)")
+    command.add_argument("chapter", type=int, help="its number, such as 5")
+
     options = parser.parse_args(arguments)
-    run = {"open": _open, "reset": _reset, "doctor": _doctor, "refresh": _refresh, "edition": _edition}
+    run = {
+        "open": _open,
+        "reset": _reset,
+        "doctor": _doctor,
+        "refresh": _refresh,
+        "edition": _edition,
+        "runs": _runs,
+    }
     try:
         return run[options.command](options)
     except (ValueError, RuntimeError, OSError) as error:
@@ -83,6 +93,13 @@ def _edition(options: argparse.Namespace) -> int:
 
     cut = make_edition(options.folder)
     print(f"{options.folder}: solutions cut from {', '.join(page.name for page in cut) or 'no page'}")
+    return 0
+
+
+def _runs(options: argparse.Namespace) -> int:
+    from src.course.runs import make_runs
+
+    make_runs(options.chapter)
     return 0
 
 
