@@ -7,6 +7,7 @@ the two agree. `python -m src.course runs 5` trains what is missing of chapter 5
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -124,17 +125,5 @@ def _store(name: str, runs: dict[str, Any]) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     text = json.dumps(runs, indent=1)
     # One list of numbers a line keeps the file readable and its changes small.
-    text = "\n".join(_join_numbers(text.splitlines())) + "\n"
-    write_atomically(FOLDER / f"{name}.json", text.encode())
-
-
-def _join_numbers(lines: list[str]) -> list[str]:
-    joined: list[str] = []
-    for line in lines:
-        bare = line.strip()
-        follows = joined and joined[-1].rstrip().endswith(("[", ",")) and "[" in joined[-1]
-        if follows and (bare[:1].isdigit() or bare[:2] in ("]", "],")):
-            joined[-1] += (" " if joined[-1].endswith(",") else "") + bare
-        else:
-            joined.append(line)
-    return joined
+    text = re.sub(r"\[([^\[\]{}]*)\]", lambda found: f"[{' '.join(found[1].split())}]", text)
+    write_atomically(FOLDER / f"{name}.json", (text + "\n").encode())
