@@ -76,9 +76,10 @@ def _watch_function(function: Callable[..., Any], calls: list[str], skip: int) -
     def watched(*arguments: Any, **named: Any) -> Any:
         calls[:] = [_describe(arguments[skip:], named)]
         result = function(*arguments, **named)
-        if result is None or result is ...:
-            name = "None" if result is None else "..."
-            raise NotAttempted(f"{function.__name__} returned {name}{_for_input(calls)}: is a `return` missing?")
+        if result is None:
+            raise NotAttempted(f"{function.__name__} returned None{_for_input(calls)}: is a `return` missing?")
+        if result is ... or (isinstance(result, tuple) and any(part is ... for part in result)):
+            raise NotAttempted(f"{function.__name__} returned three dots: put your own code in their place.")
         return result
 
     return watched

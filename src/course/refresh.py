@@ -60,7 +60,6 @@ def execute(notebook: NotebookNode, folder: Path, name: str) -> None:
         km=AsyncKernelManager(kernel_name="python3", kernel_spec_manager=kernels),
         timeout=SECONDS_A_CELL,
         resources={"metadata": {"path": str(folder)}},
-        record_timing=False,
     )
     try:
         client.execute(env={**os.environ, **ONE_THREAD}, cwd=str(folder))

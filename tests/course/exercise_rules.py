@@ -57,21 +57,23 @@ def span_of(notebook, kind, exercise):
 
 
 def ids_are_the_same(notebook, exercises):
-    """The notebook and the module know the same ids, each once, of this chapter, and all kinds occur."""
+    """The notebook and the module know the same ids, each once, of this chapter, and all kinds occur.
+
+    An exercise without a check, such as an open experiment, stands in the notebook alone.
+    """
     ids = [exercise.id for exercise in exercises]
     assert len(set(ids)) == len(ids), f"an id occurs twice: {ids}"
-    labels = [exercise.label for exercise in exercises]
+    labels = {exercise.label for exercise in exercises}
     spans = find_spans(notebook)
-    assert sorted(span.label for span in spans if span.kind == "solution") == sorted(labels)
-    checked = [span.label for span in spans if span.kind == "exercise" and _calls_check(notebook, span)]
-    assert sorted(checked) == sorted(labels)
+    posed = [span for span in spans if span.kind == "exercise"]
+    checked = {span.label for span in posed if any(checked_ids(code) for code in code_of(notebook, span))}
+    assert checked == labels, f"checked in the notebook: {sorted(checked)}, in the module: {sorted(labels)}"
+    solved = [span.label for span in spans if span.kind == "solution"]
+    stray = [label for label in solved if label not in {span.label for span in posed} or solved.count(label) > 1]
+    assert not stray, f"solutions to no exercise, or two to one: {stray}"
     calls = {name for cell in notebook.cells if cell.cell_type == "code" for name in checked_ids(cell.source)}
     assert calls == set(ids), f"ids in the notebook {sorted(calls)}, in the module {sorted(ids)}"
     assert {exercise.kind for exercise in exercises} == KINDS
-
-
-def _calls_check(notebook, span):
-    return any(checked_ids(code) for code in code_of(notebook, span))
 
 
 def checked_ids(source):

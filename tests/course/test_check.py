@@ -121,7 +121,7 @@ def test_holes_are_not_attempted(hole):
     assert {state for _, state in result.properties} == {"not checked"}
 
 
-@pytest.mark.parametrize("stub", [lambda x: None, lambda x: ..., raises_not_implemented])
+@pytest.mark.parametrize("stub", [lambda x: None, lambda x: ..., lambda x: (1, ...), raises_not_implemented])
 def test_stub_functions_are_not_attempted(stub):
     assert not judge(one(doubles), stub).attempted
 

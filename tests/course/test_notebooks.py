@@ -2,6 +2,7 @@
 
 import base64
 import importlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -94,7 +95,19 @@ def write(path, *sources, **metadata):
     return path
 
 
-def test_refresh_executes_in_the_chapters_folder_with_one_thread_and_this_python(tmp_path):
+def install_kernel(folder, program):
+    """Put a kernel called python3 where Jupyter looks first."""
+    (folder / "kernels" / "python3").mkdir(parents=True, exist_ok=True)
+    spec = {"argv": [str(program), "-m", "ipykernel_launcher"], "display_name": "x", "language": "python"}
+    (folder / "kernels" / "python3" / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+
+
+def test_refresh_executes_in_the_chapters_folder_with_one_thread_and_this_python(
+    tmp_path, tmp_path_factory, monkeypatch
+):
+    elsewhere = tmp_path_factory.mktemp("jupyter")
+    install_kernel(elsewhere, "/somewhere/else/python")
+    monkeypatch.setenv("JUPYTER_PATH", str(elsewhere))
     program = "import os, sys\nprint(os.environ['OPENBLAS_NUM_THREADS'], os.path.basename(os.getcwd()))\nsys.executable"
     path = write(tmp_path / "01_a.ipynb", program, "print(1)\nprint(2, end='')\nprint('3')\n4")
     refresh(path)
@@ -277,12 +290,9 @@ def test_doctor_sees_a_cuda_build(tmp_path, monkeypatch, cuda, is_noted):
 
 
 def test_doctor_sees_a_foreign_kernel(tmp_path, monkeypatch):
-    folder = tmp_path / "kernels" / "python3"
-    folder.mkdir(parents=True)
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
     for program, is_wrong in (("/somewhere/else/python", True), (sys.executable, False), ("python", False)):
-        spec = '{"argv": ["%s", "-m", "ipykernel_launcher"], "display_name": "x", "language": "python"}'
-        (folder / "kernel.json").write_text(spec % Path(program).as_posix(), encoding="utf-8")
+        install_kernel(tmp_path, program)
         assert doctor.kernel().fatal is is_wrong
 
 
