@@ -53,6 +53,15 @@ def test_an_ignored_row_may_hold_anything():
     np.testing.assert_array_equal(logits.grad, [[0.0, 0.0], [0.5, -0.5]])
 
 
+@pytest.mark.parametrize("shift", [1000.0, -1000.0])
+def test_large_logits_neither_overflow_nor_lose_the_loss(shift):
+    logits = Tensor(np.array([[0.0, 3.0], [2.0, 0.0]]) + shift)
+    loss = CrossEntropyLoss()(logits, [0, 0])
+    loss.backward()
+    np.testing.assert_allclose(loss.item(), (math.log(1 + math.exp(3)) + math.log(1 + math.exp(-2))) / 2, rtol=1e-5)
+    assert np.isfinite(logits.grad).all() and logits.grad.any()
+
+
 def test_the_loss_of_equal_logits_is_ln_v():
     for size in (2, 65, 1000):
         loss = CrossEntropyLoss()(Tensor(np.zeros((3, size))), [0, 1, size - 1])
