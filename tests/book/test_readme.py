@@ -184,5 +184,6 @@ def test_the_picture_is_small_and_its_program_runs() -> None:
     matrices = program["attention_of_verse"](tiny, steps=1)
     axes = program["draw"](matrices).axes
     verse = program["VERSE"].replace(" ", "␣")
+    assert all(panel.patch.get_hatch() for panel in axes[:2])  # the mask is drawn
     assert [panel.get_title() for panel in axes[:2]] == ["block 1, head 3", "block 2, head 1"]
     assert "".join(label.get_text() for label in axes[0].get_yticklabels()) == verse
