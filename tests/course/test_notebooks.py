@@ -267,6 +267,11 @@ def test_doctor_finds_each_thing(tmp_path, monkeypatch):
     pins.write_text(f"numpy=={doctor.version('numpy')}\n", encoding="utf-8")
     assert not doctor.packages(pins)[0].fix
 
+    pins.write_text("torch==2.13.0\n", encoding="utf-8")
+    with monkeypatch.context() as patched:
+        patched.setattr(doctor, "version", lambda name: "2.13.0+cpu")
+        assert not doctor.packages(pins)[0].fix
+
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     assert not doctor.blas_threads().fix
     for name in doctor.ONE_THREAD:
