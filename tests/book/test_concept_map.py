@@ -92,27 +92,28 @@ def test_a_planned_chapter_has_the_title_of_the_list() -> None:
     assert re.search(r"^\| Warm-up: eight cards\b", text, re.MULTILINE) is not None or "W" in written_pages(TOC)
 
 
-def test_needs_are_earlier_chapters_and_their_arrows_join_the_boxes() -> None:
+def test_needs_are_earlier_chapters_and_every_chapter_leads_on() -> None:
     order = {number: position for position, number in enumerate(NUMBERS)}
     needs = {(number, chapter.number) for chapter in CHAPTERS for number in chapter.needs}
     assert all(order[one] < order[other] for one, other in needs)
-    without = {chapter.number for chapter in CHAPTERS if not chapter.needs}
-    assert without == {"0"}
+    assert {chapter.number for chapter in CHAPTERS if not chapter.needs} == {"0"}
+    assert set(NUMBERS) - {one for one, _ in needs} == {"11", "12"}  # where reading ends
+
+
+def test_arrows_lead_from_box_to_box() -> None:
+    """From the middle of a side to the next box, or from the middle of a foot to the middle of a head."""
+    corners = {chapter.number: chapter.corner for chapter in CHAPTERS}
     arrows = [path for path in ElementTree.fromstring(draw(TOC)).iter(f"{SVG}path") if path.get("class") == "needs"]
-    assert {(path.get("data-from"), path.get("data-to")) for path in arrows} == needs
-    places = {chapter.number: chapter.corner for chapter in CHAPTERS}
+    assert {(path.get("data-from"), path.get("data-to")) for path in arrows} == {
+        (number, chapter.number) for chapter in CHAPTERS for number in chapter.needs
+    }
     for path in arrows:
-        start = tuple(map(int, re.match(r"M(\d+) (\d+)", path.get("d")).groups()))
-        assert is_on_the_edge(start, places[path.get("data-from")])
-        end = re.findall(r"\d+", path.get("d"))
-        tip = (int(end[-1]), start[1]) if "H" in path.get("d") else (int(end[-2]), int(end[-1]))
-        assert is_on_the_edge(tip, places[path.get("data-to")])
-
-
-def is_on_the_edge(point: tuple[int, int], corner: tuple[int, int]) -> bool:
-    x, y = point[0] - corner[0], point[1] - corner[1]
-    inside = 0 <= x <= WIDTH and 0 <= y <= HEIGHT
-    return inside and (x in (0, WIDTH) or y in (0, HEIGHT))
+        (x1, y1), (x2, y2) = corners[path.get("data-from")], corners[path.get("data-to")]
+        numbers = [int(number) for number in re.findall(r"\d+", path.get("d"))]
+        if "H" in path.get("d"):
+            assert y1 == y2 and numbers == [x1 + WIDTH, y1 + HEIGHT // 2, x2]
+        else:
+            assert numbers[:2] == [x1 + WIDTH // 2, y1 + HEIGHT] and numbers[-2:] == [x2 + WIDTH // 2, y2]
 
 
 def test_boxes_do_not_overlap_and_arrows_to_the_right_cross_none() -> None:
