@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from src.core import Softmax, Tensor, check_gradients, scaled_dot_product_attention
+from src.core.attention import attention_weights
 
 pytestmark = pytest.mark.usefixtures("double")
 SHAPES = [((), 3, 3, 2, 2), ((2,), 3, 5, 4, 1), ((2, 3), 1, 4, 2, 3), ((2,), 1, 1, 1, 1), ((1, 2), 4, 4, 3, 3)]
@@ -100,3 +101,16 @@ def test_large_scores_do_not_overflow():
         output.sum().backward()
         np.testing.assert_array_equal(weights.data, np.eye(2))
         assert np.isfinite(x.grad).all() and output.dtype == np.float32
+
+
+def test_an_empty_batch_gives_an_empty_result():
+    output, weights = scaled_dot_product_attention(Tensor(np.zeros((0, 3, 4))), *[Tensor(np.zeros((0, 5, 4)))] * 2)
+    assert (output.shape, weights.shape) == ((0, 3, 4), (0, 3, 5))
+
+
+def test_weights_alone_are_not_causal_unless_told(rng):
+    q, k, v = inputs(rng, (2,), 3, 3, 4, 2)
+    np.testing.assert_array_equal(attention_weights(q, k).data, scaled_dot_product_attention(q, k, v)[1].data)
+    np.testing.assert_array_equal(
+        attention_weights(q, k, causal=True).data * ~np.tri(3, dtype=bool), np.zeros((2, 3, 3))
+    )

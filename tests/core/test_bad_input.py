@@ -209,6 +209,8 @@ BAD = {
     "a learning rate set later": (lambda: setattr(step(), "lr", -1.0), ValueError, "such as 0.001, got -1.0"),
     "a beta of one": (lambda: step(betas=(0.9, 1.0)), ValueError, "not including 1, got (0.9, 1.0)"),
     "a beta below zero": (lambda: step(betas=(-0.5, 0.9)), ValueError, "from 0 up to but not including 1, got (-0.5, 0.9)"),
+    "a beta above one": (lambda: step(betas=(1.5, 0.9)), ValueError, "not including 1, got (1.5, 0.9)"),
+    "one beta": (lambda: step(betas=(0.9,)), ValueError, "two numbers from 0 up to but not including 1, got (0.9,)"),
     "three betas": (lambda: step(betas=(0.9, 0.9, 0.9)), ValueError, "two numbers"),
     "an Adam eps below zero": (lambda: step(eps=-1e-8), ValueError, "eps must be zero or a positive number, got -1e-08"),
     "an infinite decay": (lambda: step(weight_decay=np.inf), ValueError, "weight_decay must be zero or a positive number, got inf"),

@@ -158,6 +158,7 @@ def test_states_are_copies_and_carry_everything():
         (lambda s: s.pop("steps"), r"3 entries.*AdamWOptimizer has 4"),
         (lambda s: s.update({"mean.1": np.ones(1)}), r"5 entries.*AdamWOptimizer has 4"),
         (lambda s: s.update({"mean.0": np.ones(2)}), r"mean\.0 is float64 of shape \(2,\).*float32 of \(1, 1\)"),
+        (lambda s: s.update({"mean.0": np.ones(1)}), r"mean\.0 is float64 of shape \(1,\)"),
         (lambda s: s.update({"mean.0": np.ones((1, 1), int)}), r"mean\.0 is int64"),
         (lambda s: s.update(steps=np.ones(1)), r"steps is float64"),
         (lambda s: s.update(lr=np.array(-1.0)), r"learning rate.*-1"),
