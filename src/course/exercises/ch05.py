@@ -340,7 +340,7 @@ key_removed = Exercise(
     id="ch05.key",
     title="Remove W_K",
     kind="build",
-    stub='def remove_key(W_Q, b_Q, W_K, b_K):  # return W, b\n    ...\n\n\ncheck("ch05.key", remove_key)',
+    stub='def remove_key(W_Q, b_Q, W_K, b_K):\n    W = ...\n    b = ...\n    return W, b\n\n\ncheck("ch05.key", remove_key)',
     properties=[
         Property("same outputs without biases", key_without_bias, points=2),
         Property("same outputs with biases", key_with_bias),
@@ -402,7 +402,7 @@ value_removed = Exercise(
     id="ch05.value",
     title="Remove W_V",
     kind="build",
-    stub='def remove_value(W_V, b_V, W_O, b_O):  # return W, b\n    ...\n\n\ncheck("ch05.value", remove_value)',
+    stub='def remove_value(W_V, b_V, W_O, b_O):\n    W = ...\n    b = ...\n    return W, b\n\n\ncheck("ch05.value", remove_value)',
     properties=[
         Property("same outputs without biases", value_without_bias, points=2),
         Property("same outputs with biases", value_with_bias),
