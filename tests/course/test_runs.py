@@ -7,8 +7,9 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from src.course import runs
-from src.course.ladder import count_losses
+from src.course import ladder, runs
+from src.course.corpora import corpus_path
+from src.course.ladder import EXCERPT_FILE, count_loss, count_losses, split_tokens
 from src.course.runs import FOLDER, Experiment, Setup, load_runs, make_runs, train
 from src.gpt import GPT, CharDataset
 
@@ -85,7 +86,7 @@ def test_an_unknown_name_lists_what_there_is(small):
 
 
 def test_what_the_repository_stores_is_complete():
-    for path in FOLDER.glob("*.json"):
+    for path in set(FOLDER.glob("*.json")) - {EXCERPT_FILE}:  # that one is counted, not trained
         stored = json.loads(path.read_text(encoding="utf-8"))
         assert stored["command"].startswith("python -m src.course runs ")
         steps = stored["setup"]["steps"]
@@ -110,3 +111,45 @@ def test_counting_losses_against_a_loop(tmp_path):
             share = (seen.count(window) + 0.2) / (same_past + 0.2 * dataset.vocab_size)
             surprise.append(-math.log(share))
         assert count_losses(dataset)[name] == pytest.approx(np.mean(surprise))
+
+
+@pytest.mark.parametrize("past", [0, 1, 3])
+@pytest.mark.parametrize("pseudo_count", [0.2, 3.0])
+def test_counting_only_what_occurs_gives_the_same_as_a_whole_table(past, pseudo_count):
+    generator = np.random.default_rng(past)
+    train_ids, test_ids = generator.integers(0, 4, 300), generator.integers(0, 5, 90)  # id 4 was never seen
+    table = np.full((5,) * (past + 1), pseudo_count)
+    for i in range(len(train_ids) - past):
+        table[tuple(train_ids[i : i + past + 1])] += 1
+    table /= table.sum(axis=-1, keepdims=True)
+    surprise = [-math.log(table[tuple(test_ids[i : i + past + 1])]) for i in range(len(test_ids) - past)]
+    assert count_loss(train_ids, test_ids, 5, past, pseudo_count) == pytest.approx(np.mean(surprise))
+
+
+def test_counting_needs_a_past_and_a_pseudo_count_that_fit():
+    ids = np.arange(60)
+    for past in (-1, 10):
+        with pytest.raises(ValueError, match=f"got {past}$"):
+            count_loss(ids, ids, 63, past)
+    assert count_loss(ids, ids, 63, 9) < math.log(63)
+    for pseudo_count in (0.0, -1.0, math.nan):
+        with pytest.raises(ValueError, match=f"got {pseudo_count}: what is unseen"):
+            count_loss(ids, ids, 63, 1, pseudo_count)
+
+
+def test_both_parts_together_are_the_text(tmp_path):
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+    dataset = CharDataset(tmp_path / "text.txt", context_size=8, split=0.75)
+    train_ids, test_ids = split_tokens(dataset)
+    assert dataset.decode([*train_ids, *test_ids]) == TEXT and len(train_ids) == 0.75 * len(TEXT)
+
+
+def test_what_is_stored_of_the_excerpt_is_what_its_command_stores(tmp_path, monkeypatch):
+    try:
+        corpus_path("tinyshakespeare")
+    except RuntimeError as error:
+        pytest.skip(f"the excerpt cannot be fetched: {str(error).splitlines()[0]}")
+    stored = EXCERPT_FILE.read_text(encoding="utf-8")
+    monkeypatch.setattr(ladder, "EXCERPT_FILE", tmp_path / "runs" / "excerpt.json")
+    ladder.store_excerpt()
+    assert (tmp_path / "runs" / "excerpt.json").read_text(encoding="utf-8") == stored
