@@ -270,7 +270,7 @@ def test_a_damaged_file_is_refused(name, tmp_path):
     path = tmp_path / "c"
     path.write_bytes(DAMAGED[name])
     with pytest.raises(ValueError, match=re.escape(str(path))):
-        load_checkpoint(path)
+        read_arrays(path)
 
 
 def test_the_file_that_the_damaged_ones_are_made_from_is_read(tmp_path):
