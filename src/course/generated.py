@@ -36,10 +36,9 @@ def render(what: str, notebook: NotebookNode, file_name: str) -> str:
 
 def render_head(chapter: dict, file_name: str) -> str:
     """The head of the page, from the notebook's metadata, in MyST that JupyterLab shows too."""
-    wanted = ("chapter", "outcomes", "read_minutes", "do_minutes", "needs", "skip_when")
-    missing = [key for key in wanted if key not in chapter]
-    if missing:
-        raise ValueError(f"{file_name}: the notebook's metadata 'course' lacks {', '.join(missing)}")
+    if "card" in chapter:
+        return _render_head_of_card(chapter, file_name)
+    _refuse_missing(chapter, ("chapter", "outcomes", "read_minutes", "do_minutes", "needs", "skip_when"), file_name)
     if len(chapter["outcomes"]) != 3:
         raise ValueError(f"{file_name}: three outcomes are wanted, got {len(chapter['outcomes'])}")
     lines = [
@@ -51,11 +50,38 @@ def render_head(chapter: dict, file_name: str) -> str:
         f"**You need**: {'; '.join(chapter['needs']) or 'nothing'}.\\",
         f"**Skip it** if {chapter['skip_when']}.",
         "",
-        f"Download {{download}}`this notebook <{file_name}>`, or work in a copy of your own:\\",
-        f"`python -m src.course open {chapter['chapter']}`",
+        *_how_to_work(str(chapter["chapter"]), file_name),
         "```",
     ]
     return "\n".join(lines)
+
+
+def _render_head_of_card(card: dict, file_name: str) -> str:
+    """The shorter head of a card of the warm-up."""
+    _refuse_missing(card, ("card", "skip_when", "used_in"), file_name)
+    lines = [
+        "```{admonition} Ten minutes, with three questions",
+        ":class: tip",
+        f"**Skip it** if {card['skip_when']}.\\",
+        f"**Used in** {card['used_in']}.",
+        "",
+        *_how_to_work(f"warmup{card['card']}", file_name),
+        "```",
+    ]
+    return "\n".join(lines)
+
+
+def _refuse_missing(chapter: dict, wanted: tuple[str, ...], file_name: str) -> None:
+    missing = [key for key in wanted if key not in chapter]
+    if missing:
+        raise ValueError(f"{file_name}: the notebook's metadata 'course' lacks {', '.join(missing)}")
+
+
+def _how_to_work(name: str, file_name: str) -> list[str]:
+    return [
+        f"Download {{download}}`this notebook <{file_name}>`, or work in a copy of your own:\\",
+        f"`python -m src.course open {name}`",
+    ]
 
 
 def render_hints(exercise_id: str) -> str:

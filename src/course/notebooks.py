@@ -10,30 +10,36 @@ from pathlib import Path
 
 from src.course.progress import ROOT
 
+FOLDERS = {"": "chapters", "warmup": "chapters/warmup"}  # of chapters, and of the cards of the warm-up
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
 # In markdown: [text](file), ![alt](file), src="file", ```{figure} file, {download}`text <file>`
 LINK = re.compile(r"(\]\(|src=\"|\{(?:figure|image)\} |<)(?!\w+:|[/#.<])([^\s()\"<>`]+)")
 
 
-def find_chapter(number: str, root: Path = ROOT) -> Path:
-    """The notebook of a chapter, by its number: "5" is `chapters/05_query_key_value.ipynb`.
+def find_chapter(name: str, root: Path = ROOT) -> Path:
+    """The notebook of a chapter, as "5" is `05_query_key_value.ipynb`, or of a card: "warmup3".
 
     Raises:
         ValueError: if there is no such notebook; the message lists those that exist.
     """
-    notebooks = sorted((root / "chapters").glob("[0-9][0-9]_*.ipynb"))
-    found = [path for path in notebooks if number.isdecimal() and int(path.name[:2]) == int(number)]
+    notebooks = {
+        path: f"{kind}{int(path.name[:2])}"
+        for kind, folder in FOLDERS.items()
+        for path in sorted((root / folder).glob("[0-9][0-9]_*.ipynb"))
+    }
+    asked = re.sub(r"(?<![0-9])0+(?=[0-9])", "", name)  # "05" is chapter 5 too
+    found = [path for path, known in notebooks.items() if known == asked]
     if len(found) != 1:
-        numbers = ", ".join(str(int(path.name[:2])) for path in notebooks) or "none"
-        raise ValueError(f"there is no notebook for chapter {number!r}; chapters with a notebook: {numbers}")
+        names = ", ".join(notebooks.values()) or "none"
+        raise ValueError(f"there is no notebook for chapter {name!r}; chapters with a notebook: {names}")
     return found[0]
 
 
-def open_copy(number: str, root: Path = ROOT) -> tuple[Path, bool]:
+def open_copy(name: str, root: Path = ROOT) -> tuple[Path, bool]:
     """Copy a chapter into `work/` unless a copy is there; return its path and whether it is new."""
     import nbformat
 
-    chapter = find_chapter(number, root)
+    chapter = find_chapter(name, root)
     copy = root / "work" / chapter.name
     if copy.exists():
         return copy, False
@@ -41,24 +47,24 @@ def open_copy(number: str, root: Path = ROOT) -> tuple[Path, bool]:
     notebook = nbformat.read(chapter, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = LINK.sub(lambda link: _from_work(link, chapter.parent), cell.source)
+            cell.source = LINK.sub(lambda link: _from_work(link, chapter.parent, root), cell.source)
     partial = copy.with_suffix(".partial")
     nbformat.write(notebook, partial)
     os.replace(partial, copy)
     return copy, True
 
 
-def _from_work(link: re.Match[str], chapters: Path) -> str:
+def _from_work(link: re.Match[str], folder: Path, root: Path) -> str:
     """A link to a picture or page beside the chapter, as it reads from the folder `work`."""
     opening, target = link.groups()
     file = target.partition("#")[0]
-    is_beside = (chapters / file).exists() and not file.endswith(".ipynb")
-    return f"{opening}../chapters/{target}" if is_beside else link[0]
+    is_beside = (folder / file).exists() and not file.endswith(".ipynb")
+    return f"{opening}../{folder.relative_to(root).as_posix()}/{target}" if is_beside else link[0]
 
 
-def reset_copy(number: str, ask: Callable[[str], str] = input, root: Path = ROOT) -> Path | None:
+def reset_copy(name: str, ask: Callable[[str], str] = input, root: Path = ROOT) -> Path | None:
     """Replace a working copy by a fresh one, if the reader agrees; return where the old one is kept, or None."""
-    copy, is_new = open_copy(number, root)
+    copy, is_new = open_copy(name, root)
     if is_new:
         return None
     backup = _free_name(root / "work" / "backup" / copy.name)
@@ -67,7 +73,7 @@ def reset_copy(number: str, ask: Callable[[str], str] = input, root: Path = ROOT
         return None
     backup.parent.mkdir(exist_ok=True)
     shutil.move(copy, backup)
-    open_copy(number, root)
+    open_copy(name, root)
     return backup
 
 

@@ -10,6 +10,7 @@ import pytest
 from src.course.exercise import Hint, Property, WrongAnswer
 from src.course.exercises import chapter_exercises, chapter_names, find_exercise
 from src.course.generated import write_generated_cells
+from src.course.notebooks import find_chapter
 from src.course.progress import ROOT
 from tests.course import example
 from tests.course import exercise_rules as rules
@@ -29,7 +30,7 @@ def load(chapter):
         sys.modules["src.course.exercises.ch99"] = example
         write_generated_cells(notebook, "99_example.ipynb")
         return notebook, Path("99_example.ipynb"), example.EXERCISES
-    (path,) = (ROOT / "chapters").glob(f"{chapter.removeprefix('ch')}_*.ipynb")
+    path = find_chapter(chapter.removeprefix("ch"))
     return nbformat.read(path, as_version=4), path, chapter_exercises(chapter)
 
 
@@ -87,6 +88,12 @@ def test_every_notebook_that_checks_has_an_exercise_file():
             assert find_exercise(name).id == name
 
 
+def test_the_warm_up_comes_first():
+    names = chapter_names()
+    cards = [name for name in names if name.startswith("warmup")]
+    assert cards and names == sorted(cards) + sorted(set(names) - set(cards))
+
+
 def test_ids_are_looked_up_exactly():
     assert find_exercise("ch99.weights").title == "Weights by hand"
     for near in ("weights", "ch99.weight", "ch99.weights ", "CH99.weights", "ch99", "", "ch98.weights", "../ch99"):
@@ -129,6 +136,23 @@ def test_rules_refuse_wrong_answers_without_a_message_of_their_own():
     same = replace(tells, wrong=[WrongAnswer([n], contains=f"[{n}]") for n in range(3)])
     rules.wrong_answers_fail(same, "float32", [1.0, 2.0])
     refuses(rules.wrong_answers_fail, same, "float32", 2 / 7)
+
+
+def test_rules_want_all_kinds_of_a_chapter_and_three_questions_of_a_card():
+    notebook, _, exercises = load("ch99")
+    for course in (example.COURSE, {"card": 1}):
+        notebook.metadata["course"] = course
+        rules.ids_are_the_same(notebook, exercises)
+    third = next(n for n, cell in enumerate(notebook.cells) if f"exercise-start}} {exercises[2].title}" in cell.source)
+    notebook.cells = notebook.cells[:third]
+    for course in (example.COURSE, {"card": 1}):
+        notebook.metadata["course"] = course
+        refuses(rules.ids_are_the_same, notebook, exercises[:2])
+    same_kind = [replace(exercise, kind="by hand") for exercise in exercises]
+    whole = load("ch99")[0]
+    refuses(rules.ids_are_the_same, whole, same_kind)
+    whole.metadata["course"] = {"card": 1}
+    rules.ids_are_the_same(whole, same_kind)
 
 
 def test_rules_refuse_a_notebook_out_of_step():

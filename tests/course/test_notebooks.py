@@ -43,9 +43,40 @@ def root(tmp_path):
 
 def test_chapters_are_found_by_number(root):
     assert find_chapter("5", root).name == "05_five.ipynb" and find_chapter("12", root).name == "12_twelve.ipynb"
-    for wrong in ("1", "55", "", "five", "../5", "-5", "5.0"):
-        with pytest.raises(ValueError, match="chapters with a notebook: 5, 12"):
+    assert find_chapter("05", root).name == "05_five.ipynb"
+    for wrong in ("1", "55", "50", "", "five", "../5", "-5", "5.0", "warmup5", "chapters5"):
+        with pytest.raises(ValueError, match=r"chapters with a notebook: 5, 12$"):
             find_chapter(wrong, root)
+
+
+@pytest.fixture
+def card(root):
+    """The project's only card, with the number of a chapter and a picture of its own."""
+    folder = root / "chapters" / "warmup"
+    folder.mkdir()
+    (folder / "b.svg").touch()
+    path = folder / "05_card.ipynb"
+    nbformat.write(new_notebook(cells=[new_markdown_cell("![b](b.svg) [a](images/a.svg) [five](05_card.ipynb)")]), path)
+    return path
+
+
+def test_cards_are_found_by_their_word_and_number(root, card):
+    assert find_chapter("warmup5", root) == find_chapter("warmup05", root) == card
+    assert find_chapter("5", root).name == "05_five.ipynb"
+    for wrong in ("warmup", "warmup1", "warmup12", "Warmup5", "warmup 5", "5warmup", "warmup/5"):
+        with pytest.raises(ValueError, match=r"chapters with a notebook: 5, 12, warmup5$"):
+            find_chapter(wrong, root)
+
+
+def test_a_card_is_copied_and_reset_like_a_chapter(root, card):
+    copy, is_new = open_copy("warmup5", root)
+    assert is_new and copy == root / "work" / "05_card.ipynb"
+    text = "![b](../chapters/warmup/b.svg) [a](images/a.svg) [five](05_card.ipynb)"
+    assert nbformat.read(copy, as_version=4).cells[0].source == text
+    copy.write_text("mine", encoding="utf-8")
+    assert open_copy("warmup5", root) == (copy, False)
+    assert reset_copy("warmup5", lambda question: "y", root) == root / "work" / "backup" / "05_card-1.ipynb"
+    assert nbformat.read(copy, as_version=4).cells[0].source == text
 
 
 def test_open_copies_once_and_turns_links(root):
@@ -239,6 +270,18 @@ def test_the_head_of_a_chapter():
     for part in ("- build them\n", "5 minutes to read, 10 for", "nothing at all", "you know it", "open 99`"):
         assert part in text
     assert "{download}`this notebook <99_example.ipynb>`" in text
+
+
+CARD = {"card": 3, "skip_when": "you know it", "used_in": "chapter 7"}
+
+
+def test_the_head_of_a_card():
+    text = render("head", new_notebook(metadata={"course": CARD}), "03_card.ipynb")
+    for part in ("Ten minutes", "**Skip it** if you know it.", "**Used in** chapter 7.", "open warmup3`"):
+        assert part in text
+    assert "{download}`this notebook <03_card.ipynb>`" in text
+    with pytest.raises(ValueError, match=r"03_card\.ipynb: .* lacks skip_when, used_in"):
+        render_head({"card": 3}, "03_card.ipynb")
 
 
 def test_bad_chapter_metadata_is_refused():

@@ -1,4 +1,4 @@
-"""The exercises, one file a chapter: `ch05.py` holds `EXERCISES`, a list of `src.course.exercise.Exercise`."""
+"""The exercises, one file a chapter or card: `ch05.py` and `warmup3.py` hold `EXERCISES`, lists of `Exercise`."""
 
 import importlib
 import pkgutil
@@ -9,8 +9,9 @@ from src.course.exercise import Exercise
 
 
 def chapter_names() -> list[str]:
-    """The names of the exercise files in reading order, such as `["ch03", "ch05"]`."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    """The names of the exercise files in reading order: the warm-up first, as in `["warmup1", "ch05"]`."""
+    names = (module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(names, key=lambda name: (not name.startswith("warmup"), name))
 
 
 def chapter_exercises(chapter: str) -> Sequence[Exercise]:
