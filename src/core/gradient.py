@@ -30,7 +30,7 @@ def unbroadcast(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
             f"a gradient of shape {gradient.shape} cannot belong to a tensor of shape {shape}: "
             "it must have the tensor's shape, or a shape that the tensor was broadcast to"
         )
-    summed = [extra + axis for axis, size in enumerate(shape) if size == 1 and wide[axis] != 1]
+    summed = [extra + axis for axis, size in enumerate(shape) if size == 1]
     return gradient.sum(axis=(*range(extra), *summed)).reshape(shape)
 
 

@@ -23,6 +23,9 @@ from src.core.gradient import Gradient, unbroadcast
         ((4, 2, 3), (1, 2, 1)),
         ((4, 1, 3), (1, 3)),
         ((4, 1, 3), (1, 1)),
+        ((2, 0), (0,)),
+        ((2, 0), (1, 0)),
+        ((2, 0), (2, 1)),
     ],
 )
 def test_unbroadcast_is_the_transpose_of_broadcasting(wide, shape, rng):
@@ -107,6 +110,8 @@ def test_what_is_computed_from_a_gradient_is_a_plain_array():
 def test_integers_get_no_gradient():
     with pytest.raises(TypeError, match=r"Tensor\(\[1\., 2\., 3\.\]\)"):
         Tensor([1, 2]).grad += 1
+    with pytest.raises(TypeError, match="integers are constants"):
+        Tensor([True]).grad = [1.0]
 
 
 def wrong(factor=1.0, shift=0.0):
@@ -175,6 +180,16 @@ class TestCheckGradients:
         loose = check_gradients(wrong(1.001), Tensor([1.0]), tolerance=0.1)
         assert 1e-4 < loose < 1e-2
         assert check_gradients(lambda x: x**4, Tensor([1.0]), step=0.1, tolerance=1.0) > 1e-3
+
+    @pytest.mark.parametrize("x, relative", [(0.1, False), (100.0, True)])
+    def test_the_error_is_relative_for_gradients_above_one(self, x, relative):
+        direction = abs(np.random.default_rng(0).standard_normal())
+        right, given = direction * 2 * x, direction * 2 * x * 1.5
+        expected = (given - right) / given if relative else given - right
+        error = check_gradients(wrong(1.5), Tensor(x), tolerance=1.0)
+        assert error == pytest.approx(expected, rel=1e-5)
+        with pytest.raises(ValueError, match="central differences"):
+            check_gradients(wrong(1.5), Tensor(x), tolerance=expected * 0.99)
 
     def test_old_gradients_do_not_count(self):
         x = Tensor([1.0])
