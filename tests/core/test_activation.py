@@ -70,6 +70,10 @@ def test_softmax_rows_add_up_and_do_not_depend_on_a_shift(rng):
     assert (weights.argmax(-1) == x.argmax(-1)).all()
 
 
+def test_softmax_of_one_row():
+    np.testing.assert_allclose(Softmax()(Tensor(np.log([1.0, 2.0, 4.0]))).data, [1 / 7, 2 / 7, 4 / 7], rtol=1e-6)
+
+
 def test_softmax_leaves_its_input_alone():
     x = Tensor([[1.0, -np.inf], [-np.inf, -np.inf]])
     kept = x.data.copy()

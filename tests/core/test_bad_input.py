@@ -166,6 +166,8 @@ BAD = {
     "a dropout rate that is no number": (lambda: Dropout(np.nan), ValueError, "between 0 and 1, got nan"),
     "an unknown GELU": (lambda: GELU("sigmoid"), ValueError, "\"none\" (exact) or \"tanh\", got 'sigmoid'"),
     "softmax of integers": (lambda: Softmax()(Tensor([1, 2])), ValueError, "(2,) of int64"),
+    "softmax of booleans": (lambda: Softmax()(Tensor([True, False])), ValueError, "(2,) of bool"),
+    "softmax of nothing in three axes": (lambda: Softmax()(zeros(2, 3, 0)), ValueError, "got shape (2, 3, 0)"),
     "softmax of one number": (lambda: Softmax()(Tensor(1.0)), ValueError, "got shape ()"),
     "softmax of nothing": (lambda: Softmax()(zeros(2, 0)), ValueError, "got shape (2, 0)"),
     "a triangle of a vector": (lambda: Tril()(zeros(3)), ValueError, "got shape (3,)"),
