@@ -24,6 +24,7 @@ LANGUAGE = {
     "pygments_lexer": "ipython3",
 }
 OF_ONE_SESSION = ("execution", "ExecuteTime", "collapsed", "scrolled", "editable", "slideshow", "trusted")
+FOLDED = {"hide-output": "outputs_hidden", "hide-input": "source_hidden"}  # the page's tags, JupyterLab's metadata
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -84,7 +85,7 @@ def _failing_cell(notebook: NotebookNode) -> str:
 
 
 def normalise(notebook: NotebookNode) -> None:
-    """Fix ids and counts by position; drop what belongs to one session or one machine; merge streams."""
+    """Fix ids and counts by position; drop what belongs to one session or one machine; merge streams; fold by tags."""
     notebook.nbformat_minor = 5
     notebook.metadata["kernelspec"] = dict(KERNEL)
     notebook.metadata["language_info"] = dict(LANGUAGE)
@@ -94,6 +95,8 @@ def normalise(notebook: NotebookNode) -> None:
         for key in OF_ONE_SESSION:
             cell.metadata.pop(key, None)
         if cell.cell_type == "code":
+            for tag in set(FOLDED) & set(cell.metadata.get("tags", [])):
+                cell.metadata.setdefault("jupyter", {})[FOLDED[tag]] = True
             count += 1
             cell["execution_count"] = count
             cell["outputs"] = _merge_streams(cell.outputs)

@@ -23,9 +23,11 @@ def row_sums_to_one(answer):
 
 def row_is_right(answer):
     known = {
-        "these are the shares of the scores themselves: softmax takes 2 to the power of each first": [2 / 3, 1 / 3, 0],
+        "this row looks at a and b only: c may look at itself too": [2 / 3, 1 / 3, 0],
         "this is the row of the old W_Q: the new one turns the sign of every score of c": ROW_C[::-1],
-        "this row looks at a and b only: c may look at itself too": [2 / 3, 1 / 3, 0.0],
+        "you divided the scores by their sum: softmax takes exp of each score first": [1 / 6, 1 / 3, 1 / 2],
+        "exp(-1), exp(-2), exp(-3): the ln 2 of the query got lost": np.exp([-1.0, -2, -3])
+        / np.exp([-1.0, -2, -3]).sum(),
     }
     return compare(answer, ROW_C, name="your row", known=known)
 
@@ -44,7 +46,9 @@ weights = Exercise(
     wrong=[
         WrongAnswer(["1/7", "2/7", "4/7"], contains="old W_Q"),
         WrongAnswer([4, 2, 1], contains="sums to 7"),
-        WrongAnswer(["2/3", "1/3", 0], contains="shares of the scores"),
+        WrongAnswer(["2/3", "1/3", 0], contains="c may look at itself"),
+        WrongAnswer(["1/6", "1/3", "1/2"], contains="by their sum"),
+        WrongAnswer([0.6652, 0.2447, 0.09], contains="ln 2 of the query"),
         WrongAnswer([0.6, 0.3, 0.1], contains="rounded too early"),
     ],
     explanation="A negative query turns a preference around; the keys need not change for that.",
@@ -118,10 +122,13 @@ def noun_learns_redness(answer):
         return "the values are all zero: apple asks the right word and is told nothing"
     if not value[1].any():
         return "the value of red is zero: W_V passes on other features, but not what red has to tell"
+    redder = value[1] + three_matrices(answer)[2][3]
+    if np.allclose(redder, value[1]):
+        return f"red tells {show(value[1])} however red it is: which feature has to be told?"
     output = noun_weights(answer)[1] @ value
     if np.allclose(output[2], value[1], atol=0.05 * np.abs(value).max()):
         return None
-    return f"red tells {show(value[1])}, apple receives {show(output[2])}"
+    return f"red tells {show(value[1])}, apple receives {show(output[2])}: the others tell something too"
 
 
 ONE_COLUMN = ([0, 0, 6, 0], [0, 1, 0, 0], [0, 0, 0, 1])
@@ -159,6 +166,7 @@ noun = Exercise(
         WrongAnswer(([0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]), contains="make it larger"),
         WrongAnswer(([0, 0, 6, 0], [0, 1, 0, 0], [0, 0, 0, 0]), contains="told nothing"),
         WrongAnswer(([0, 0, 6, 0], [0, 1, 0, 0], [0, 0, 1, 0]), contains="the value of red is zero"),
+        WrongAnswer(([0, 0, 6, 0], [0, 1, 0, 0], [0, 1, 0, 0]), contains="however red it is"),
         WrongAnswer(([0, 0, 5.5, 0], [0, 1, 0, 0], [0, 0, 0, 1]), contains="whole numbers"),
     ],
     explanation="Asking (W_Q), being found (W_K) and telling (W_V) read different features of the same word.",
@@ -180,7 +188,10 @@ def _cross_table(x, y, w_q, w_k, root=True):
 
 
 def cross_has_shape(answer):
-    output = to_array(answer(*[Tensor(array) for array in _cross_input()]), "your output")
+    output = answer(*[Tensor(array) for array in _cross_input()])
+    if isinstance(output, tuple):
+        return f"your function returns {len(output)} things: return the output alone"
+    output = to_array(output, "your output")
     if output.shape == (3, 3):
         return None
     return f"3 tokens ask and values have 3 numbers, so the output is (3, 3); yours is {output.shape}"
@@ -210,6 +221,7 @@ def cross_is_right(answer):
         "the scores are divided by the root of the 5 channels of x: what matters is how many numbers a key has": wide,
         "the scores are divided by 2, the size of a key: the root of it is wanted": np.sqrt(raw),
     }
+    tables["a causal mask is at work: nothing in y is later than x"] = np.tri(3, 5) * right
     known = {text: table / table.sum(axis=1, keepdims=True) @ (y @ w_v) for text, table in tables.items()}
     return compare(output, right / right.sum(axis=1, keepdims=True) @ (y @ w_v), 1e-4, "your output", known)
 
@@ -235,6 +247,15 @@ def cross_by_size(x, y, W_Q, W_K, W_V):
 def cross_over_queries(x, y, W_Q, W_K, W_V):
     scores = (y @ W_K) @ (x @ W_Q).transpose((1, 0)) / W_K.shape[-1] ** 0.5
     return Softmax()(scores).transpose((1, 0)) @ (y @ W_V)
+
+
+def cross_causal(x, y, W_Q, W_K, W_V):
+    scores = (x @ W_Q) @ (y @ W_K).transpose((1, 0)) / W_K.shape[-1] ** 0.5
+    return Softmax()(scores + np.where(np.tri(3, 5), 0.0, -np.inf)) @ (y @ W_V)
+
+
+def cross_with_weights(x, y, W_Q, W_K, W_V):
+    return scaled_dot_product_attention(x @ W_Q, y @ W_K, y @ W_V)
 
 
 def cross_other_way(x, y, W_Q, W_K, W_V):
@@ -267,6 +288,8 @@ cross = Exercise(
         WrongAnswer(cross_by_size, contains="the size of a key"),
         WrongAnswer(cross_over_queries, contains="softmax run over the keys"),
         WrongAnswer(cross_other_way, contains="yours is (5, 3)"),
+        WrongAnswer(cross_causal, contains="a causal mask is at work"),
+        WrongAnswer(cross_with_weights, contains="returns 2 things"),
     ],
     explanation="Self-attention is the case y = x. In translation, x is the text being written, y the one being read.",
 )
@@ -340,7 +363,10 @@ key_removed = Exercise(
     id="ch05.key",
     title="Remove W_K",
     kind="build",
-    stub='def remove_key(W_Q, b_Q, W_K, b_K):\n    W = ...\n    b = ...\n    return W, b\n\n\ncheck("ch05.key", remove_key)',
+    stub=(
+        "def remove_key(W_Q, b_Q, W_K, b_K):\n    W = ...\n    b = ...\n    return W, b\n\n\n"
+        'check("ch05.key", remove_key)'
+    ),
     properties=[
         Property("same outputs without biases", key_without_bias, points=2),
         Property("same outputs with biases", key_with_bias),
@@ -402,7 +428,10 @@ value_removed = Exercise(
     id="ch05.value",
     title="Remove W_V",
     kind="build",
-    stub='def remove_value(W_V, b_V, W_O, b_O):\n    W = ...\n    b = ...\n    return W, b\n\n\ncheck("ch05.value", remove_value)',
+    stub=(
+        "def remove_value(W_V, b_V, W_O, b_O):\n    W = ...\n    b = ...\n    return W, b\n\n\n"
+        'check("ch05.value", remove_value)'
+    ),
     properties=[
         Property("same outputs without biases", value_without_bias, points=2),
         Property("same outputs with biases", value_with_bias),
@@ -432,6 +461,8 @@ def _tokens(batch, time):
 
 def _given_layer(answer):
     """A layer of the reader's class, and GPTAttention with the same weights."""
+    if not isinstance(answer, type):
+        raise Wrong("pass the class itself, as in check(..., Mended), not an object made from it")
     layer, right = answer(SIZE), GPTAttention(SIZE)
     for name in ("query", "key", "value", "output"):
         part = getattr(layer, name, None)
@@ -451,7 +482,10 @@ def every_projection_learns(answer):
 def one_token_gives_its_value(answer):
     layer, right = _given_layer(answer)
     x = Tensor(np.ones((1, 1, SIZE)))
-    known = {"a single token returns what its key says, not its value": layer.output(layer.key(x)).data}
+    known = {
+        "a single token returns what its key says, not its value": layer.output(layer.key(x)).data,
+        "a single token returns itself, without its value projection": layer.output(x).data,
+    }
     return compare(layer(x).data, right(x).data, 1e-4, "with one token, the output", known)
 
 
@@ -496,6 +530,12 @@ class MixesKeysAndTouchesValues(_Sketch):
         return self.output(mixed)
 
 
+class MixesTokens(_Sketch):
+    def forward(self, x):
+        mixed, _ = scaled_dot_product_attention(self.query(x), self.key(x), x + self.value(x) * 0.0, causal=True)
+        return self.output(mixed)
+
+
 class LosesTheMask(_Sketch):
     def forward(self, x):
         mixed, _ = scaled_dot_product_attention(self.query(x), self.key(x), self.value(x))
@@ -530,6 +570,7 @@ bug = Exercise(
     wrong=[
         WrongAnswer(MixesKeys, contains="received no gradient"),
         WrongAnswer(MixesKeysAndTouchesValues, contains="what its key says"),
+        WrongAnswer(MixesTokens, contains="returns itself"),
         WrongAnswer(LosesTheMask, contains="mask got lost"),
         WrongAnswer(SwapsAskingAndAnswering, contains="queries and keys are swapped"),
     ],
