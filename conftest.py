@@ -5,6 +5,7 @@ With two, each small matrix product may wait a whole time slice of a busy machin
 
 import os
 
-# OpenBLAS, PyTorch's OpenMP, MKL and macOS's Accelerate each read their own name.
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from src.course.notebooks import ONE_THREAD  # imports no NumPy
+
+for variable, count in ONE_THREAD.items():
+    os.environ.setdefault(variable, count)

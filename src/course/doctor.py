@@ -104,7 +104,10 @@ def cuda_build() -> Finding:
         return Finding("PyTorch is not installed: the proofs need it", INSTALL, fatal=True)
     text = Path(package.origin).with_name("version.py").read_text(encoding="utf-8")
     if re.search(r"^cuda\b.*=\s*['\"]", text, re.MULTILINE):
-        fix = "it works but takes gigabytes; the small one: pip install torch --index-url https://download.pytorch.org/whl/cpu"
+        fix = (
+            "it works but takes gigabytes; the small one: python -m pip install --force-reinstall --no-deps "
+            "torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
+        )
         return Finding("PyTorch is a build for CUDA", fix)
     return Finding("PyTorch is a build for the CPU")
 

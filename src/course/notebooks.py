@@ -11,7 +11,9 @@ from pathlib import Path
 from src.course.progress import ROOT
 
 FOLDERS = {"": "chapters", "warmup": "chapters/warmup"}  # of chapters, and of the cards of the warm-up
-ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+# OpenBLAS, PyTorch's OpenMP, MKL and macOS's Accelerate each read their own name.
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+ONE_THREAD = dict.fromkeys(THREADS, "1")
 # In markdown: [text](file), ![alt](file), src="file", ```{figure} file, {download}`text <file>`
 LINK = re.compile(r"(\]\(|src=\"|\{(?:figure|image)\} |<)(?!\w+:|[/#.<])([^\s()\"<>`]+)")
 
