@@ -153,3 +153,9 @@ def test_what_is_stored_of_the_excerpt_is_what_its_command_stores(tmp_path, monk
     monkeypatch.setattr(ladder, "EXCERPT_FILE", tmp_path / "runs" / "excerpt.json")
     ladder.store_excerpt()
     assert (tmp_path / "runs" / "excerpt.json").read_text(encoding="utf-8") == stored
+
+
+def test_the_losses_quoted_for_the_excerpt_are_those_of_the_second_pseudo_count():
+    stored = json.loads(EXCERPT_FILE.read_text(encoding="utf-8"))["test_loss"]
+    assert list(stored) == [str(ladder.PSEUDO_COUNT), str(ladder.QUOTED_PSEUDO_COUNT)]
+    assert [f"{loss:.3f}" for loss in stored["0.43"].values()] == ["3.347", "2.482", "2.050"]
