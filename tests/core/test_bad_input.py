@@ -227,6 +227,8 @@ BAD = {
     "an Adam eps below zero": (lambda: step(eps=-1e-8), ValueError, "eps must be zero or a positive number, got -1e-08"),
     "an infinite decay": (lambda: step(weight_decay=np.inf), ValueError, "weight_decay must be zero or a positive number, got inf"),
     "a decay below zero": (lambda: step(weight_decay=-0.1), ValueError, "weight_decay must be zero or a positive number, got -0.1"),
+    "a norm below zero": (lambda: step().clip_grad_norm(-1.0), ValueError, "max_norm must be positive, got -1.0"),
+    "a norm that is no number": (lambda: step().clip_grad_norm(np.nan), ValueError, "max_norm must be positive, got nan"),
     "a norm of zero": (lambda: step().clip_grad_norm(0.0), ValueError, "max_norm must be positive, got 0.0"),
     "a step without gradients": (lambda: step().step(), RuntimeError, "call loss.backward() before step()"),
     "an optimizer without update": (lambda: with_gradient(Optimizer).step(), NotImplementedError, "update(self, index, parameter)"),
