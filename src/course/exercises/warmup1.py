@@ -153,7 +153,7 @@ last = Exercise(
     id="warmup1.last",
     title="The last token of each sequence",
     kind="build",
-    stub='def last_token(x):\n    ...\n\n\ncheck("warmup1.last", last_token)',
+    stub='def last_token(x):\n    return ...\n\n\ncheck("warmup1.last", last_token)',
     properties=[Property("the last token of each sequence", is_last, points=2)],
     hints=[
         Hint("All B sequences stay, one token of T, all C numbers stay: one index, between two whole axes."),

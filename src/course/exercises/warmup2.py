@@ -148,7 +148,7 @@ loops = Exercise(
     id="warmup2.loops",
     title="Three loops, one slip",
     kind="find the bug",
-    stub='product = ...  # write `def product(a, b):` here, mended\n\ncheck("warmup2.loops", product)',
+    stub='product = ...  # your function, mended from broken_product\n\ncheck("warmup2.loops", product)',
     properties=[Property("two square matrices", small_product), Property("other shapes", other_shapes)],
     hints=[
         Hint("b is (k, n). Which of i, j and s runs up to k, and which up to n?"),

@@ -145,7 +145,7 @@ shares = Exercise(
     id="warmup3.shares",
     title="Every row its own sum",
     kind="build",
-    stub='def shares(x):\n    ...\n\n\ncheck("warmup3.shares", shares)',
+    stub='def shares(x):\n    return ...\n\n\ncheck("warmup3.shares", shares)',
     properties=[Property("a square matrix", shares_of_square, points=2), Property("a batch", shares_of_batch)],
     hints=[
         Hint("The sums of the rows of an (m, n) matrix must have a shape that stretches to (m, n) along its rows."),

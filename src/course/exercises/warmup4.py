@@ -161,7 +161,7 @@ stable = Exercise(
     id="warmup4.stable",
     title="A softmax for large scores",
     kind="build",
-    stub='def softmax(scores):\n    ...\n\n\ncheck("warmup4.stable", softmax)',
+    stub='def softmax(scores):\n    return ...\n\n\ncheck("warmup4.stable", softmax)',
     properties=[
         Property("rows of small scores", small_row),
         Property("large scores", large_scores),

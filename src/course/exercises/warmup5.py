@@ -143,7 +143,7 @@ loss = Exercise(
     id="warmup5.loss",
     title="Average surprise in code",
     kind="build",
-    stub='def average_surprise(probabilities, targets):\n    ...\n\n\ncheck("warmup5.loss", average_surprise)',
+    stub='def average_surprise(probabilities, targets):\n    return ...\n\n\ncheck("warmup5.loss", average_surprise)',
     properties=[Property("the average surprise", is_average, points=2)],
     hints=[
         Hint("From each row, pick the probability of the one character that came."),

@@ -120,7 +120,7 @@ measure = Exercise(
     id="warmup6.measure",
     title="Measure a slope",
     kind="build",
-    stub='def measured_slope(f, x, h):\n    ...\n\n\ncheck("warmup6.measure", measured_slope)',
+    stub='def measured_slope(f, x, h):\n    return ...\n\n\ncheck("warmup6.measure", measured_slope)',
     properties=[Property("a line", of_line), Property("a parabola", of_square)],
     hints=[
         Hint("Look h to the right and h to the left, and compare the two values of f."),

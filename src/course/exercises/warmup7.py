@@ -151,7 +151,7 @@ bug = Exercise(
     id="warmup7.bug",
     title="A descent that runs past",
     kind="find the bug",
-    stub='fit = ...  # write `def fit(x, y, rate, steps):` here, mended\n\ncheck("warmup7.bug", fit)',
+    stub='fit = ...  # your function, mended from broken_fit\n\ncheck("warmup7.bug", fit)',
     properties=[
         Property("one step", one_step),
         Property("two steps", two_steps),

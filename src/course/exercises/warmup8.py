@@ -170,7 +170,7 @@ area = Exercise(
     id="warmup8.area",
     title="The area as a function",
     kind="build",
-    stub='def area(x):\n    ...\n\n\ncheck("warmup8.area", area)',
+    stub='def area(x):\n    return ...\n\n\ncheck("warmup8.area", area)',
     properties=[Property("in the middle", in_the_middle), Property("elsewhere", other_places)],
     hints=[
         Hint("erf runs from -1 to 1 and the area from 0 to 1: shift, then halve."),
