@@ -63,23 +63,32 @@ class Storage:
             values = np.ndarray(self.data.shape, zero.dtype, buffer=zero, strides=(0,) * self.data.ndim)
             values.flags.writeable = False
         view = values.view(Gradient)
-        view.storage = self
+        view.storage, view.source = self, self.gradient
         return view
 
 
 class Gradient(np.ndarray):
-    """What `tensor.grad` gives: an ordinary array, except that `+=` goes through `Storage.receive`."""
+    """What `tensor.grad` gives: an ordinary array, except that `+=` goes through `Storage.receive`.
+
+    Kept after the tensor's gradient was cleared or replaced, it is an ordinary array that belongs to nobody.
+    """
 
     storage: Storage | None = None  # slices and copies have none and behave as plain arrays
+    source: np.ndarray | None = None  # the gradient of `storage` when this view was taken
+
+    def belongs_to(self, storage: Storage | None) -> bool:
+        """True if this is a view of the gradient that `storage` has now."""
+        return storage is not None and self.storage is storage and self.source is storage.gradient
 
     def __iadd__(self, other: Any) -> Gradient:  # type: ignore[override, misc]
-        if self.storage is None:
+        storage = self.storage
+        if storage is None or not self.belongs_to(storage):
             return super().__iadd__(other)
-        self.storage.receive(other)
-        return self.storage.view()
+        storage.receive(other)
+        return storage.view()
 
     def __isub__(self, other: Any) -> Gradient:  # type: ignore[override, misc]
-        return super().__isub__(other) if self.storage is None else self.__iadd__(-np.asarray(other))
+        return self.__iadd__(-np.asarray(other)) if self.belongs_to(self.storage) else super().__isub__(other)
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
         if array is self:  # `x.grad *= 2`

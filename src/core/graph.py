@@ -116,11 +116,12 @@ class Variable:
 
     @grad.setter
     def grad(self, values: Any) -> None:
-        if isinstance(values, Gradient) and values.storage is self._storage:  # the second half of `x.grad += g`
+        if isinstance(values, Gradient) and values.belongs_to(self._storage):  # the second half of `x.grad += g`
             return
-        self._storage.gradient = None
+        fresh = Storage(self.data)  # received apart, so that a gradient that does not fit leaves the old one alone
         if values is not None:
-            self._storage.receive(values)
+            fresh.receive(values)
+        self._storage.gradient = fresh.gradient
 
     @property
     def has_grad(self) -> bool:

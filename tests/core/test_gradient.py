@@ -94,6 +94,43 @@ def test_assigning_replaces_and_none_clears():
     assert not x.has_grad
 
 
+def test_a_kept_gradient_no_longer_belongs_to_the_tensor():
+    """The sum of gradients of two batches, as one would write it by hand."""
+    w = Tensor([1.0])
+    (w * 1.0).sum().backward()
+    total = w.grad
+    w.grad = None
+    (w * 10.0).sum().backward()
+    total += w.grad
+    assert (total, w.grad) == (11.0, 10.0)
+    total -= w.grad
+    assert (total, w.grad) == (1.0, 10.0)
+
+
+def test_a_kept_gradient_can_be_given_back():
+    w = Tensor([1.0])
+    w.grad = [1.0]
+    kept = w.grad
+    w.grad = None
+    w.grad = kept
+    assert w.has_grad and w.grad == 1.0
+    w.grad = [5.0]
+    w.grad = kept
+    assert w.grad == 1.0
+    w.grad += w.data
+    w.grad = w.grad
+    assert w.grad == 2.0
+
+
+@pytest.mark.parametrize("wrong", [[1.0, 2.0, 3.0], "a"])
+def test_a_gradient_that_does_not_fit_leaves_the_old_one(wrong):
+    x = Tensor([1.0, 2.0])
+    x.grad = [3.0, 4.0]
+    with pytest.raises((ValueError, TypeError)):
+        x.grad = wrong
+    np.testing.assert_array_equal(x.grad, [3.0, 4.0])
+
+
 def test_what_is_computed_from_a_gradient_is_a_plain_array():
     x = Tensor([1.0, 2.0])
     x.grad = [1, 2]
