@@ -193,6 +193,26 @@ def test_settings_that_a_builder_does_not_take_are_an_error(setting):
         GPT(11, 8, 16, 1, attention=Plain, **setting)
 
 
+def test_settings_fixed_by_partial_stay_as_they_are():
+    model = GPT(11, 8, 16, 1, attention=partial(GPTAttention, heads=4, dropout=0.5))
+    attention = model.blocks[0].attention
+    assert (attention.heads, attention.dropout.rate) == (4, 0.5)
+    assert (
+        GPT(11, 8, 16, 1, feed_forward=partial(GPTFeedForward, dropout=0.3)).blocks[0].feed_forward.dropout.rate == 0.3
+    )
+    block = GPT(11, 8, 16, 1, heads=2, block=partial(GPTTransformer, normalization=None)).blocks[0]
+    assert block.attention_norm.parameters == [] and block.attention.heads == 2
+    mixed = GPT(11, 8, 16, 1, heads=2, attention=partial(GPTAttention, dropout=0.5)).blocks[0].attention
+    assert (mixed.heads, mixed.dropout.rate) == (2, 0.5)
+
+
+@pytest.mark.parametrize("setting", [{"heads": 2}, {"dropout": 0.1}])
+def test_a_setting_given_to_the_gpt_and_fixed_by_partial_is_an_error(setting):
+    name = next(iter(setting))
+    with pytest.raises(TypeError, match=rf"{name} is given twice: {name}={setting[name]}.*{name}=0.* GPTAttention"):
+        GPT(11, 8, 16, 1, attention=partial(GPTAttention, **{name: 0}), **setting)
+
+
 def test_a_builder_must_return_a_layer():
     with pytest.raises(TypeError, match="must return a Layer, got int"):
         GPT(11, 8, 16, 1, attention=lambda size: 3)
