@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from .gradient import Gradient, Storage
+from .precision import Precision, as_array
 
 _serials = itertools.count()
 
@@ -20,6 +21,10 @@ _serials = itertools.count()
 NO_GRAD = "it was computed inside Tensor.no_grad()"
 CONSTANT = "it was computed from integers and numbers only"
 REPLACED = "attach() returns the tensor to use: write `return out.attach(...)` and use what it returns"
+FREED = (
+    "backward() has already used this part of the graph and freed it: "
+    "run the forward pass again, or add the losses and call backward() once"
+)
 
 
 class Record:
@@ -39,10 +44,7 @@ class Record:
     def check(self) -> None:
         """Raise RuntimeError if this record was replayed before or what it used has changed since."""
         if self.gradient_fn is None:
-            raise RuntimeError(
-                "backward() has already used this part of the graph and freed it: "
-                "run the forward pass again, or add the losses and call backward() once"
-            )
+            raise RuntimeError(FREED)
         for storage, version, name in self.read:
             if storage.version != version:
                 raise RuntimeError(
@@ -54,8 +56,15 @@ class Record:
         """Send the gradient on to the parents, then let go of everything that was kept for it."""
         gradient_fn, self.gradient_fn = self.gradient_fn, None
         self.parents = self.read = ()
-        assert gradient_fn is not None
+        if gradient_fn is None:  # a gradient_fn that was replayed before this one has called backward() itself
+            raise RuntimeError(FREED)
         gradient_fn()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Record:
+        raise RuntimeError(
+            "a computed tensor cannot be copied with its graph, whose operations belong to the tensors they used: "
+            "copy its numbers, Tensor(x.data.copy())"
+        )
 
 
 def reachable(record: Record) -> list[Record]:
@@ -84,7 +93,6 @@ class Variable:
     __slots__ = ("__weakref__", "_record", "_storage", "name")
     __array_ufunc__ = None  # so that `array + tensor` comes to Tensor.__radd__ instead of an array of objects
 
-    _float: Any = np.float32
     _recording = True
 
     def __init__(self, data: Any, dtype: Any = None):
@@ -96,7 +104,11 @@ class Variable:
 
     @property
     def data(self) -> np.ndarray:
-        """The numbers, as a NumPy array. Assigning copies into that array, so whoever shares it sees the change."""
+        """The numbers, as a NumPy array. Assigning copies into that array, so whoever shares it sees the change.
+
+        `x.data = ...` and `x.data += ...` between forward and backward are noticed by `backward`. A change of single
+        elements, `x.data[0] = 1`, or of an array that the tensor shares, is not: do that before the forward pass.
+        """
         return self._storage.data
 
     @data.setter
@@ -170,9 +182,30 @@ class Variable:
 
         `gradient_fn()` reads this tensor's `grad` and adds to the parents' `grad`. The result is a new handle on the
         same numbers and gradient: it owns the record, while `gradient_fn` refers to this tensor, so no cycle arises
-        and memory is freed as soon as the handle is. Raises TypeError when a parent has another float type.
+        and memory is freed as soon as the handle is. (After `out = out.attach(...)` the closure would refer to the
+        handle: a cycle, freed much later. Write `return out.attach(...)`.) Raises TypeError when a parent has another
+        float type, RuntimeError when this tensor was itself computed from tensors.
         """
+        if self.computed:
+            raise RuntimeError(
+                "attach() is for a tensor made of arrays, this one was computed from tensors and would send its "
+                "gradient twice: write out = Tensor(...) of their .data, as in Tensor(x.data * x.data)"
+            )
         parents = (parents,) if isinstance(parents, Variable) else tuple(parents)
+        self._check_parents(parents)
+        sources = [parent for parent in parents if parent.differentiable]
+        if not sources or not Variable._recording:
+            self._record = CONSTANT if not sources else NO_GRAD
+            if any(parent._record is NO_GRAD for parent in parents):
+                self._record = NO_GRAD
+            return self
+        handle = object.__new__(type(self))
+        handle._storage, handle.name = self._storage, None
+        handle._record = Record(next(_serials), gradient_fn, (*parents, self))
+        self._record = REPLACED
+        return handle
+
+    def _check_parents(self, parents: tuple[Any, ...]) -> None:
         for parent in parents:
             if not isinstance(parent, Variable):
                 raise TypeError(
@@ -185,17 +218,6 @@ class Variable:
                 )
             if parent._record is REPLACED:
                 raise RuntimeError(REPLACED)
-        sources = [parent for parent in parents if parent.differentiable]
-        if not sources or not Variable._recording:
-            self._record = CONSTANT if not sources else NO_GRAD
-            if any(parent._record is NO_GRAD for parent in parents):
-                self._record = NO_GRAD
-            return self
-        handle = object.__new__(type(self))
-        handle._storage, handle.name = self._storage, None
-        handle._record = Record(next(_serials), gradient_fn, (*parents, self))
-        self._record = REPLACED
-        return handle
 
     def backward(self, grad: Any = None) -> None:
         """Add the derivative of this tensor to the `grad` of every tensor it was computed from.
@@ -223,7 +245,7 @@ class Variable:
     @staticmethod
     @contextmanager
     def no_grad() -> Iterator[None]:
-        """Inside `with Tensor.no_grad():` nothing is recorded, which saves time and memory."""
+        """Inside `with Tensor.no_grad():` nothing is recorded, in the whole process: it saves time and memory."""
         before, Variable._recording = Variable._recording, False
         try:
             yield
@@ -237,38 +259,8 @@ class Variable:
 
     @staticmethod
     def precision(dtype: Any) -> Precision:
-        """Store floats as `dtype` (np.float32 or np.float64) from now on, or inside `with Tensor.precision(...)`."""
+        """Store floats as `dtype` (np.float32 or np.float64) from now on, or inside `with Tensor.precision(...)`.
+
+        It holds for the whole process, in all threads.
+        """
         return Precision(dtype)
-
-
-class Precision:
-    """The float type of new tensors: set when called, put back at the end of a `with` block."""
-
-    def __init__(self, dtype: Any):
-        if dtype is None or np.dtype(dtype) not in (np.float32, np.float64):  # np.dtype(None) is float64
-            raise ValueError(f"precision is np.float32 or np.float64, got {dtype and np.dtype(dtype)}")
-        self.before = Variable._float
-        Variable._float = np.dtype(dtype).type
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: Any) -> None:
-        Variable._float = self.before
-
-
-def as_array(data: Any, dtype: Any = None) -> np.ndarray:
-    """`data` as an array of the dtype that a tensor stores: the current precision, int64 or bool."""
-    try:
-        array = np.asarray(data)
-    except ValueError as error:
-        raise ValueError(f"rows of different lengths make no tensor: {error}") from None
-    if array.dtype.kind not in "fiub":
-        raise TypeError(
-            f"a tensor holds numbers, got {type(data).__name__} of {array.dtype}: convert it to int or float"
-        )
-    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64, np.int64, np.bool_):
-        raise ValueError(f"dtype is float32, float64, int64 or bool, got {np.dtype(dtype)}")
-    if dtype is None:
-        dtype = {"f": Variable._float, "b": np.bool_}.get(array.dtype.kind, np.int64)
-    return array.astype(dtype, copy=False)

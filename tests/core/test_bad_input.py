@@ -116,6 +116,8 @@ BAD = {
     "a tensor in an array function": (lambda: np.asarray(Tensor([1.0])), TypeError, "use its .data"),
     "rows of different lengths": (lambda: Tensor([[1.0], [1.0, 2.0]]), ValueError, "rows of different lengths"),
     "a dtype that is not kept": (lambda: Tensor([1.0], dtype=np.float16), ValueError, "float32, float64, int64 or bool, got float16"),
+    "an integer beyond 64 bits": (lambda: Tensor([2**63]), ValueError, "up to 2**63 - 1 (int64), got 9223372036854775808"),
+    "an integer far beyond them": (lambda: Tensor(2**64), TypeError, "a tensor holds numbers, got int of object"),
     "a precision": (lambda: Tensor.precision(np.float16), ValueError, "np.float32 or np.float64, got float16"),
     "no precision": (lambda: Tensor.precision(None), ValueError, "np.float32 or np.float64, got None"),
     "data of another shape": (lambda: setattr(zeros(2, 3), "data", np.ones(3)), ValueError, "shape (2, 3), got data of shape (3,)"),

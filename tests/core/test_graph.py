@@ -1,5 +1,6 @@
 """Recording and replaying: what a tensor holds, attach, backward, no_grad, precision."""
 
+import copy
 import re
 
 import numpy as np
@@ -51,6 +52,20 @@ def test_an_array_of_the_right_dtype_is_shared():
     array = np.ones(3, np.float32)
     assert np.shares_memory(Tensor(array).data, array)
     assert not np.shares_memory(Tensor(array, dtype=np.float64).data, array)
+
+
+def test_a_copy_of_a_leaf_is_independent_and_a_graph_is_not_copied():
+    x = Tensor([1.0, 2.0])
+    x.grad = [3.0, 4.0]
+    twin = copy.deepcopy(x)
+    twin.data += 1
+    twin.grad += twin.data
+    np.testing.assert_array_equal([x.data, x.grad], [[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal([twin.data, twin.grad], [[2.0, 3.0], [5.0, 7.0]])
+    with pytest.raises(RuntimeError, match=re.escape("copy its numbers, Tensor(x.data.copy())")):
+        copy.deepcopy(square(x))
+    with Tensor.no_grad():
+        assert copy.deepcopy(square(x)).computed
 
 
 def test_shape_ndim_item_and_repr():
@@ -206,6 +221,18 @@ def test_precision_is_put_back_after_an_error():
     assert Tensor(1.0).dtype == np.float32
 
 
+def test_a_precision_can_be_used_again():
+    precision = Tensor.precision(np.float64)
+    for _ in range(2):
+        with precision:
+            with Tensor.precision(np.float32):
+                with precision:
+                    assert Tensor(1.0).dtype == np.float64
+                assert Tensor(1.0).dtype == np.float32
+            assert Tensor(1.0).dtype == np.float64
+        assert Tensor(1.0).dtype == np.float32
+
+
 def test_two_precisions_never_meet():
     with Tensor.precision(np.float64):
         double = Tensor([1.0])
@@ -238,18 +265,24 @@ def test_one_parent_may_stand_alone(data):
     np.testing.assert_array_equal(x.grad, np.full(x.shape, 3.0))
 
 
-def test_a_second_attach_does_not_lose_the_first():
-    x, y = Tensor(1.0), Tensor(1.0)
-    out = Tensor(5.0)
+@pytest.mark.parametrize("compute", [lambda x: x * x, lambda x: Tensor([9.0]).attach(lambda: None, (x,))])
+def test_attach_to_a_computed_tensor_is_refused(compute):
+    """Its gradient would reach the parents twice: once by the operation that computed it, once by the new record."""
+    x = Tensor([3.0])
+    for out in (compute(x), compute(Tensor([3]) * 1.0)):
+        with pytest.raises(RuntimeError, match=re.escape("write out = Tensor(...) of their .data")):
+            out.attach(lambda: None, (x,))
+    with Tensor.no_grad(), pytest.raises(RuntimeError, match="made of arrays"):
+        compute(x).attach(lambda: None, (x,))
 
-    def to_x():
-        x.grad += out.grad * 2
 
-    def to_y():
-        y.grad += out.grad * 3
-
-    out.attach(to_x, (x,)).attach(to_y, (y,)).backward()
-    assert (x.grad, y.grad) == (2.0, 3.0)
+def test_a_graph_that_is_freed_while_it_is_replayed_is_refused():
+    x = Tensor([3.0])
+    middle = x * x
+    inner = middle.sum()
+    out = Tensor(middle.data)
+    with pytest.raises(RuntimeError, match="run the forward pass again"):
+        out.attach(lambda: inner.backward(), (middle,)).backward()
 
 
 @pytest.mark.parametrize("function", [lambda x: x.exp(), lambda x: x.tanh(), lambda x: 1 / x, lambda x: x + 1])
