@@ -136,7 +136,8 @@ def _close(got: np.ndarray, want: np.ndarray, tolerance: float) -> bool:
 def _near(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray:
     """Entry by entry; equal infinities are near, NaN never is."""
     with np.errstate(invalid="ignore"):
-        return (got == want) | (np.abs(got - want) <= tolerance * np.maximum(1.0, np.abs(want)))
+        close = np.abs(got - want) <= tolerance * np.maximum(1.0, np.abs(want))
+    return (got == want) | (close & np.isfinite(want))  # infinity allows for no tolerance
 
 
 def _shape_message(got: np.ndarray, want: np.ndarray, tolerance: float, name: str) -> str:

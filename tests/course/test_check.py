@@ -505,3 +505,9 @@ def test_text_is_the_same_in_every_process():
         for seed in ("1", "2")
     ]
     assert texts[0] == texts[1] and "0x" not in texts[0] and len(texts[0].splitlines()) == 7
+
+
+def test_infinity_is_near_nothing_but_itself():
+    assert compare(0.0, float("-inf")) and compare(1e300, float("inf")) and compare(float("-inf"), float("inf"))
+    assert compare(float("-inf"), float("-inf")) is None
+    assert "upside down" not in compare(1.0, 0.0)

@@ -222,7 +222,7 @@ sigmoid = Exercise(
     id="ch01.sigmoid",
     title="An operation of your own",
     kind="build",
-    stub='def sigmoid(x):\n    ...\n\n\ncheck("ch01.sigmoid", sigmoid)',
+    stub='def sigmoid(x):\n    # your code\n    ...\n\n\ncheck("ch01.sigmoid", sigmoid)',
     properties=[
         Property("the values", sigmoid_values),
         Property("the gradient", sigmoid_gradient, points=2),
@@ -338,7 +338,7 @@ undo = Exercise(
     id="ch01.unbroadcast",
     title="Undo broadcasting",
     kind="build",
-    stub='def unbroadcast(gradient, shape):\n    ...\n\n\ncheck("ch01.unbroadcast", unbroadcast)',
+    stub='def unbroadcast(gradient, shape):\n    # your code\n    ...\n\n\ncheck("ch01.unbroadcast", unbroadcast)',
     properties=[
         Property("axes that were added in front", unbroadcast_leading),
         Property("axes of size 1", unbroadcast_kept),

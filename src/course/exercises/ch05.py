@@ -267,7 +267,7 @@ cross = Exercise(
     id="ch05.cross",
     title="Ask another text",
     kind="build",
-    stub='def cross_attention(x, y, W_Q, W_K, W_V):\n    ...\n\n\ncheck("ch05.cross", cross_attention)',
+    stub='def cross_attention(x, y, W_Q, W_K, W_V):\n    # your code\n    ...\n\n\ncheck("ch05.cross", cross_attention)',
     properties=[
         Property("the shape of the output", cross_has_shape),
         Property("equal keys give the average", cross_equal_keys),
@@ -335,6 +335,9 @@ def key_without_bias(answer):
             x @ (w_q @ w_k.T) / math.sqrt(SIZE), x, value
         ),
         "your matrix is W_Q alone: W_K has to go into it": _attend(x @ w_q, x, value),
+        "you use the inverse of W_K: a score multiplies by W_K, it does not undo it": _attend(
+            x @ (w_q @ np.linalg.inv(w_k)), x, value
+        ),
     }
     return compare(_attend(x @ matrix + bias, x, value), right, 1e-6, "without biases, the output", known)
 
@@ -348,6 +351,9 @@ def key_with_bias(answer):
     known = {
         "with biases it fails: your new bias is zero, but b_Q asks for something too": _attend(product, x, value),
         "with biases it fails: b_Q must go through W_K as W_Q does": _attend(product + b_q, x, value),
+        "with biases it fails: you add b_K to a query, where it asks for something": _attend(
+            product + b_q @ w_k.T + b_k, x, value
+        ),
         "with biases it fails: your new bias goes through W_K^T with b_K added, and b_K changes nothing": _attend(
             product + (b_q + b_k) @ w_k.T, x, value
         ),
@@ -386,6 +392,8 @@ key_removed = Exercise(
         WrongAnswer(lambda W_Q, b_Q, W_K, b_K: (W_Q @ W_K.T, b_Q), contains="go through W_K"),
         WrongAnswer(lambda W_Q, b_Q, W_K, b_K: (W_Q @ W_K.T / 2, b_Q @ W_K.T / 2), contains="root twice"),
         WrongAnswer(lambda W_Q, b_Q, W_K, b_K: (W_Q, b_Q), contains="W_Q alone"),
+        WrongAnswer(lambda W_Q, b_Q, W_K, b_K: (W_Q @ W_K.T, b_Q @ W_K.T + b_K), contains="add b_K to a query"),
+        WrongAnswer(lambda W_Q, b_Q, W_K, b_K: (W_Q @ np.linalg.inv(W_K), b_Q), contains="use the inverse"),
     ],
     explanation="b_K is not needed at all: it adds the same number to all scores of a query, and softmax ignores that.",
 )
