@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -13,21 +14,13 @@ from .tensor import Tensor
 class Optimizer:
     """Holds parameters and changes them by their gradients. Subclasses define `update(index, parameter)`.
 
-    Raises ValueError for no parameters, one given twice or a learning rate that is negative or not finite, TypeError
-    for anything but float tensors.
+    Raises ValueError for no parameters, one given twice, two that share their numbers, or a learning rate that is
+    negative or not finite, TypeError for anything but float tensors.
     """
 
     def __init__(self, parameters: Iterable[Tensor], lr: float):
         self.parameters = list(parameters)
-        for parameter in self.parameters:
-            if not isinstance(parameter, Tensor) or not parameter.differentiable or parameter.computed:
-                raise TypeError(
-                    f"parameters are float tensors made by Tensor(...), got {parameter!r}: pass model.parameters"
-                )
-        if not self.parameters:
-            raise ValueError("an optimizer needs at least one parameter, got 0: pass model.parameters")
-        if len({id(parameter) for parameter in self.parameters}) < len(self.parameters):
-            raise ValueError("a parameter is in the list twice and would be changed twice: pass model.parameters")
+        _check_parameters(self.parameters)
         self.names = [parameter.name or f"parameter {index}" for index, parameter in enumerate(self.parameters)]
         self.lr = lr
 
@@ -38,8 +31,7 @@ class Optimizer:
 
     @lr.setter
     def lr(self, value: float) -> None:
-        if not 0.0 <= value < math.inf:
-            raise ValueError(f"a learning rate is zero or a positive number such as 0.001, got {value}")
+        _check_rate(value)
         self._lr = float(value)
 
     def zero_grad(self) -> None:
@@ -87,7 +79,12 @@ class Optimizer:
         return {"lr": np.array(self.lr)}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over a state that `state_dict` gave. Names and shapes are checked before anything is changed."""
+        """Take over a state that `state_dict` gave. It is checked before anything is changed."""
+        self.check_state(state)
+        self.lr = float(state["lr"])
+
+    def check_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Raise ValueError unless names, shapes and values of a state are those of such an optimizer."""
         own = self.state_dict()
         if own.keys() != state.keys():
             raise ValueError(
@@ -101,7 +98,7 @@ class Optimizer:
                     f"{name} is {given.dtype} of shape {given.shape} in the state, {array.dtype} of {array.shape} "
                     "in the optimizer: build it with the parameters it was saved with"
                 )
-        self.lr = float(state["lr"])
+        _check_rate(float(state["lr"]))
 
 
 class SGDOptimizer(Optimizer):
@@ -142,12 +139,7 @@ class AdamWOptimizer(Optimizer):
         weight_decay: float = 0.01,
     ):
         super().__init__(parameters, lr)
-        if len(betas) != 2 or not all(0.0 <= beta < 1.0 for beta in betas):
-            raise ValueError(f"betas are two numbers from 0 up to but not including 1, got {betas}")
-        for name, value in (("eps", eps), ("weight_decay", weight_decay)):
-            if not 0.0 <= value < math.inf:
-                raise ValueError(f"{name} must be zero or a positive number, got {value}")
-        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
+        self._set(betas, eps, weight_decay)
         self.means = [np.zeros_like(parameter.data) for parameter in self.parameters]
         self.squares = [np.zeros_like(parameter.data) for parameter in self.parameters]
         self.steps = np.zeros(len(self.parameters), dtype=np.int64)
@@ -168,14 +160,61 @@ class AdamWOptimizer(Optimizer):
         parameter.data -= (self.lr / (1.0 - beta1**steps)) * mean / root
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        state = super().state_dict() | {"steps": self.steps.copy()}
+        state = super().state_dict() | {"steps": self.steps.copy(), "betas": np.array(self.betas)}
+        state |= {"eps": np.array(self.eps), "weight_decay": np.array(self.weight_decay)}
         for index, (mean, square) in enumerate(zip(self.means, self.squares, strict=True)):
             state |= {f"mean.{index}": mean.copy(), f"square.{index}": square.copy()}
         return state
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         super().load_state_dict(state)
+        self._set(state["betas"], float(state["eps"]), float(state["weight_decay"]))
         self.steps[...] = state["steps"]
         for index in range(len(self.parameters)):
             self.means[index][...] = state[f"mean.{index}"]
             self.squares[index][...] = state[f"square.{index}"]
+
+    def check_state(self, state: Mapping[str, np.ndarray]) -> None:
+        super().check_state(state)
+        _check_settings(state["betas"], float(state["eps"]), float(state["weight_decay"]))
+        if (state["steps"] < 0).any():
+            raise ValueError(f"steps are counted from 0, the state has {state['steps'].min()}: it is damaged")
+        for index in range(len(self.parameters)):
+            if not (state[f"square.{index}"] >= 0.0).all():
+                raise ValueError(f"square.{index} is an average of squares and has a negative number: it is damaged")
+
+    def _set(self, betas: Sequence[float], eps: float, weight_decay: float) -> None:
+        _check_settings(betas, eps, weight_decay)
+        self.betas = (float(betas[0]), float(betas[1]))  # Python floats: NumPy's would turn float32 arrays into float64
+        self.eps, self.weight_decay = float(eps), float(weight_decay)
+
+
+def _check_parameters(parameters: list[Tensor]) -> None:
+    for parameter in parameters:
+        if not isinstance(parameter, Tensor) or not parameter.differentiable or parameter.computed:
+            raise TypeError(
+                f"parameters are float tensors made by Tensor(...), got {parameter!r}: pass model.parameters"
+            )
+    if not parameters:
+        raise ValueError("an optimizer needs at least one parameter, got 0: pass model.parameters")
+    if len({id(parameter) for parameter in parameters}) < len(parameters):
+        raise ValueError("a parameter is in the list twice and would be changed twice: pass model.parameters")
+    for (i, one), (j, other) in combinations(enumerate(parameters), 2):
+        if np.shares_memory(one.data, other.data):
+            raise ValueError(
+                f"{one.name or f'parameter {i}'} and {other.name or f'parameter {j}'} share their numbers, which would "
+                "be changed twice: make one tensor of them, or copy the array, Tensor(array.copy())"
+            )
+
+
+def _check_rate(value: float) -> None:
+    if not 0.0 <= value < math.inf:
+        raise ValueError(f"a learning rate is zero or a positive number such as 0.001, got {value}")
+
+
+def _check_settings(betas: Sequence[float], eps: float, weight_decay: float) -> None:
+    if len(betas) != 2 or not all(0.0 <= beta < 1.0 for beta in betas):
+        raise ValueError(f"betas are two numbers from 0 up to but not including 1, got {betas}")
+    for name, value in (("eps", eps), ("weight_decay", weight_decay)):
+        if not 0.0 <= value < math.inf:
+            raise ValueError(f"{name} must be zero or a positive number, got {value}")

@@ -304,7 +304,7 @@ FOREIGN = {
     "a model shape": (lambda a: a.update({"model.layers.0.bias": np.ones(9)}), None, r"\(8,\).*\(9,\)"),
     "a model dtype": (lambda a: a.update({"model.layers.0.bias": np.ones(8, int)}), None, "int64"),
     "an optimizer shape": (lambda a: a.update({"optimizer.steps": np.ones(9, int)}), None, r"\(9,\).*\(4,\)"),
-    "an optimizer name": (lambda a: a.pop("optimizer.steps"), None, "9 entries.*10"),
+    "an optimizer name": (lambda a: a.pop("optimizer.steps"), None, "12 entries.*13"),
     "a learning rate": (lambda a: a.update({"optimizer.lr": np.array(-1.0)}), None, "learning rate"),
     "no optimizer": (lambda a: [a.pop(n) for n in list(a) if n[0] == "o"], None, "no optimizer state"),
     "no generator": (None, lambda n: n.pop("generator"), "no generator state"),

@@ -141,8 +141,8 @@ def test_states_are_copies_and_carry_everything():
     first = AdamWOptimizer([x], lr=0.1)
     run(first, x, [[[1.0]], [[-2.0]]])
     state = first.state_dict()
-    assert sorted(state) == ["lr", "mean.0", "square.0", "steps"]
-    second = AdamWOptimizer([y], lr=0.7)
+    assert sorted(state) == ["betas", "eps", "lr", "mean.0", "square.0", "steps", "weight_decay"]
+    second = AdamWOptimizer([y], 0.7, betas=(0.1, 0.2), eps=0.3, weight_decay=0.4)
     second.load_state_dict(state)
     y.data = x.data
     run(first, x, [[[0.5]], [[0.1]]])
@@ -155,14 +155,20 @@ def test_states_are_copies_and_carry_everything():
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda s: s.pop("steps"), r"3 entries.*AdamWOptimizer has 4"),
-        (lambda s: s.update({"mean.1": np.ones(1)}), r"5 entries.*AdamWOptimizer has 4"),
+        (lambda s: s.pop("steps"), r"6 entries.*AdamWOptimizer has 7"),
+        (lambda s: s.update({"mean.1": np.ones(1)}), r"8 entries.*AdamWOptimizer has 7"),
         (lambda s: s.update({"mean.0": np.ones(2)}), r"mean\.0 is float64 of shape \(2,\).*float32 of \(1, 1\)"),
         (lambda s: s.update({"mean.0": np.ones(1)}), r"mean\.0 is float64 of shape \(1,\)"),
         (lambda s: s.update({"mean.0": np.ones((1, 1), int)}), r"mean\.0 is int64"),
         (lambda s: s.update(steps=np.ones(1)), r"steps is float64"),
         (lambda s: s.update(lr=np.array(-1.0)), r"learning rate.*-1"),
         (lambda s: s.update(lr=np.array(np.nan)), r"learning rate.*nan"),
+        (lambda s: s.update(steps=np.array([-1])), r"counted from 0, the state has -1"),
+        (lambda s: s.update({"square.0": -s["square.0"]}), r"square\.0 .*negative"),
+        (lambda s: s.update({"square.0": np.full((1, 1), np.nan)}), r"square\.0 .*negative"),
+        (lambda s: s.update(betas=np.array([0.9, 1.0])), r"betas are two numbers"),
+        (lambda s: s.update(eps=np.array(-1.0)), r"eps must be zero or a positive"),
+        (lambda s: s.update(weight_decay=np.array(np.inf)), r"weight_decay must be"),
     ],
 )
 def test_a_state_that_does_not_fit_changes_nothing(change, message):
@@ -170,11 +176,27 @@ def test_a_state_that_does_not_fit_changes_nothing(change, message):
     optimizer = AdamWOptimizer([x], lr=0.1)
     optimizer.step()
     before = optimizer.state_dict()
-    state = {name: array + 1 for name, array in before.items()}
+    state = before | {name: before[name] + 1 for name in ("lr", "steps", "mean.0", "square.0")}
     change(state)
     with pytest.raises(ValueError, match=message):
         optimizer.load_state_dict(state)
     assert all(np.array_equal(array, before[name]) for name, array in optimizer.state_dict().items())
+
+
+@pytest.mark.parametrize("view", [lambda a: a, lambda a: a[1:], lambda a: a.reshape(2, 2), lambda a: a[::2]])
+def test_two_parameters_that_share_their_numbers_are_refused(view):
+    numbers = np.ones(4, np.float32)
+    bag = [Tensor(numbers), Tensor([1.0]), Tensor(view(numbers))]
+    bag[2].name = "last"
+    with pytest.raises(ValueError, match=r"parameter 0 and last share their numbers"):
+        SGDOptimizer(bag, lr=0.1)
+    SGDOptimizer([Tensor(numbers[::2]), Tensor(numbers[1::2])], lr=0.1)  # every second one each: nothing is shared
+
+
+def test_numpys_betas_do_not_turn_the_averages_into_float64():
+    x = with_gradient([[1.0]], [[0.1]])
+    optimizer = AdamWOptimizer([x], 0.1, betas=tuple(np.array([0.9, 0.99])), eps=np.float64(1e-8))
+    assert all(type(value) is float for value in (*optimizer.betas, optimizer.eps, optimizer.weight_decay))
 
 
 def test_an_optimizer_of_ones_own():
