@@ -40,7 +40,7 @@ def save_checkpoint(
         arrays |= {f"optimizer.{name}": array for name, array in optimizer.state_dict().items()}
     notes = {"metadata": json.dumps(dict(metadata or {}))}
     if generator is not None:
-        notes["generator"] = json.dumps(generator.bit_generator.state, default=np.ndarray.tolist)
+        notes["generator"] = json.dumps(generator_state(generator))
     write_arrays(path, arrays, notes)
 
 
@@ -66,7 +66,11 @@ def load_checkpoint(
         raise ValueError(f"{path} has no optimizer state: save it with save_checkpoint(path, model, optimizer)")
     if generator is not None and "generator" not in notes:
         raise ValueError(f"{path} has no generator state: save it with save_checkpoint(path, ..., generator=...)")
-    state = _generator_state(path, notes["generator"], generator) if generator is not None else None
+    state = None
+    if generator is not None:
+        generator_state(generator)
+        state = _json(path, notes["generator"])
+        check_generator_state(path, state)
     metadata = _json(path, notes.get("metadata", "{}"))
     kept = optimizer.state_dict() if optimizer is not None else {}
     if optimizer is not None:
@@ -155,19 +159,29 @@ def _array(path: Any, name: str, entry: dict[str, Any], body: memoryview) -> np.
     return np.frombuffer(body[start:end], dtype=dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
 
-def _generator_state(path: Any, text: str, generator: np.random.Generator) -> dict[str, Any]:
-    state = _json(path, text)
-    kind = type(generator.bit_generator)
-    if state.get("bit_generator") != kind.__name__:
+def generator_state(generator: np.random.Generator) -> dict[str, Any]:
+    """What JSON has to hold for the generator to go on where it is. Raises ValueError for any other than a PCG64."""
+    state = generator.bit_generator.state
+    if state["bit_generator"] != "PCG64":
         raise ValueError(
-            f"{path} holds the state of {state.get('bit_generator')}, the generator passed is a {kind.__name__}: "
-            "pass the kind it was saved with"
+            f"a checkpoint holds PCG64 generators, got {state['bit_generator']}: make it by np.random.default_rng(0)"
         )
+    return dict(state)
+
+
+def check_generator_state(path: Any, state: Any) -> None:
+    """Raise ValueError unless `state` is one that a PCG64 generator can have. NumPy itself checks too little."""
+    kind = state.get("bit_generator") if isinstance(state, dict) else type(state).__name__
+    if kind != "PCG64":
+        raise ValueError(f"{path} holds the state of {kind}, a checkpoint has those of PCG64 generators: it is damaged")
+    trial = np.random.PCG64(0)
     try:
-        kind().state = state  # tried on another generator, so that nothing has changed when it does not fit
+        trial.state = state
+        fits = trial.state == state and state["state"]["inc"] % 2 == 1 and state["has_uint32"] in (0, 1)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise ValueError(f"{path} has a damaged generator state: {type(error).__name__}: {error}") from None
-    return state
+    if not fits:
+        raise ValueError(f"{path} has a damaged generator state: {state}")
 
 
 def _json(path: Any, text: Any) -> dict[str, Any]:

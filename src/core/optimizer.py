@@ -168,7 +168,7 @@ class AdamWOptimizer(Optimizer):
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         super().load_state_dict(state)
-        self._set(state["betas"], float(state["eps"]), float(state["weight_decay"]))
+        self._set(state["betas"].tolist(), float(state["eps"]), float(state["weight_decay"]))
         self.steps[...] = state["steps"]
         for index in range(len(self.parameters)):
             self.means[index][...] = state[f"mean.{index}"]
@@ -176,7 +176,7 @@ class AdamWOptimizer(Optimizer):
 
     def check_state(self, state: Mapping[str, np.ndarray]) -> None:
         super().check_state(state)
-        _check_settings(state["betas"], float(state["eps"]), float(state["weight_decay"]))
+        _check_settings(state["betas"].tolist(), float(state["eps"]), float(state["weight_decay"]))
         if (state["steps"] < 0).any():
             raise ValueError(f"steps are counted from 0, the state has {state['steps'].min()}: it is damaged")
         for index in range(len(self.parameters)):

@@ -97,13 +97,23 @@ def test_parts_can_be_left_out(tmp_path):
     np.testing.assert_array_equal(other.model.parameters[0].data, run.model.parameters[0].data)
 
 
-@pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
-def test_every_generator_of_numpy_goes_on_where_it_was(kind, tmp_path):
-    first, second = (np.random.Generator(getattr(np.random, kind)(seed)) for seed in (1, 2))
+def test_a_generator_goes_on_where_it_was_with_its_half_drawn_number(tmp_path):
+    first, second = np.random.default_rng(1), np.random.default_rng(2)
     first.random(3, dtype=np.float32)
     save_checkpoint(tmp_path / "c", Linear(1, 1), generator=first)
     load_checkpoint(tmp_path / "c", generator=second)
     np.testing.assert_array_equal(first.random(4, dtype=np.float32), second.random(4, dtype=np.float32))
+
+
+@pytest.mark.parametrize("kind", ["PCG64DXSM", "MT19937", "Philox", "SFC64"])
+def test_other_generators_are_refused_before_a_file_is_made_or_read(kind, tmp_path):
+    other = np.random.Generator(getattr(np.random, kind)(1))
+    with pytest.raises(ValueError, match=rf"PCG64 generators, got {kind}: make it by np\.random\.default_rng"):
+        save_checkpoint(tmp_path / "c", Linear(1, 1), generator=other)
+    assert os.listdir(tmp_path) == []
+    save_checkpoint(tmp_path / "c", Linear(1, 1), generator=np.random.default_rng(1))
+    with pytest.raises(ValueError, match=rf"PCG64 generators, got {kind}"):
+        load_checkpoint(tmp_path / "c", generator=other)
 
 
 def test_float64_weights_stay_exact(tmp_path):
@@ -297,6 +307,12 @@ def rewrite(path, change_arrays=None, change_notes=None):
     write_arrays(path, arrays, notes)
 
 
+def pcg64(state=1, inc=3, half=0):
+    return json.dumps(
+        {"bit_generator": "PCG64", "state": {"state": state, "inc": inc}, "has_uint32": half, "uinteger": 0}
+    )
+
+
 FOREIGN = {
     "another part": (lambda a: a.update({"other.x": np.ones(1)}), None, "no checkpoint of save_checkpoint"),
     "a model name missing": (lambda a: a.pop("model.layers.0.bias"), None, r"missing \['layers\.0\.bias'\]"),
@@ -312,6 +328,12 @@ FOREIGN = {
     "generator a list": (None, lambda n: n.update(generator="[]"), "dictionary was expected, got list"),
     "generator another": (None, lambda n: n.update(generator='{"bit_generator": "SFC64"}'), "SFC64.*PCG64"),
     "generator empty": (None, lambda n: n.update(generator='{"bit_generator": "PCG64"}'), "damaged generator state"),
+    "generator even": (None, lambda n: n.update(generator=pcg64(inc=2)), "damaged generator state"),
+    "generator beyond 128 bits": (None, lambda n: n.update(generator=pcg64(inc=2**128 + 1)), "damaged generator state"),
+    "generator below zero": (None, lambda n: n.update(generator=pcg64(state=-1)), "damaged generator state"),
+    "generator with a fraction": (None, lambda n: n.update(generator=pcg64(state=1.5)), "damaged generator state"),
+    "generator with text": (None, lambda n: n.update(generator=pcg64(state="1")), "damaged generator state"),
+    "generator half": (None, lambda n: n.update(generator=pcg64(half=7)), "damaged generator state"),
     "metadata no JSON": (None, lambda n: n.update(metadata="x"), "damaged notes"),
     "metadata a number": (None, lambda n: n.update(metadata="3"), "dictionary was expected, got int"),
 }
