@@ -267,7 +267,9 @@ cross = Exercise(
     id="ch05.cross",
     title="Ask another text",
     kind="build",
-    stub='def cross_attention(x, y, W_Q, W_K, W_V):\n    # your code\n    ...\n\n\ncheck("ch05.cross", cross_attention)',
+    stub=(
+        'def cross_attention(x, y, W_Q, W_K, W_V):\n    # your code\n    ...\n\n\ncheck("ch05.cross", cross_attention)'
+    ),
     properties=[
         Property("the shape of the output", cross_has_shape),
         Property("equal keys give the average", cross_equal_keys),
