@@ -260,7 +260,7 @@ distance = Exercise(
     id="ch03.distance",
     title="Weights by distance",
     kind="build",
-    stub='def distance_scores(numbers, time):\n    ...\n\n\ncheck("ch03.distance", distance_scores)',
+    stub='def distance_scores(numbers, time):\n    # your code\n    ...\n\n\ncheck("ch03.distance", distance_scores)',
     properties=[
         Property("the shape of the scores", distance_has_shape),
         Property("each distance has its number", distance_is_right, points=2),
