@@ -61,6 +61,12 @@ class Dataset:
         self.training = False
         return self
 
+    @property
+    def settings(self) -> dict[str, int]:
+        """What decides, besides the order, which pairs are in which training batch."""
+        settings = {"pairs": len(self._train[0]), "batch_size": int(self.batch_size)}
+        return settings | {"drop_last": self.drop_last, "shuffle": self.shuffle}
+
     def __len__(self) -> int:
         count, size = len(self._current()[0]), self.batch_size
         return count // size if self.drop_last else -(-count // size)

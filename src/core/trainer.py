@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
+from typing import Any
 
+import numpy as np
+
+from .checkpoint import check_generator_state, generator_state, load_checkpoint, save_checkpoint
 from .dataset import Dataset
 from .layer import Layer
 from .loss import Loss
 from .optimizer import Optimizer
+from .random import default_generator
 from .scheduler import WarmupCosineScheduler
 from .tensor import Tensor
 
 
 class Trainer:
-    """Trains and evaluates a model. Raises TypeError when model, loss and optimizer are not in this order."""
+    """Trains and evaluates a model.
+
+    Raises TypeError when model, loss and optimizer are not in this order, ValueError when the optimizer holds a
+    parameter that the model does not have.
+    """
 
     def __init__(self, model: Layer, loss_fn: Loss, optimizer: Optimizer):
         for name, part, kind in (
@@ -28,6 +39,10 @@ class Trainer:
                 )
         self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
         self.steps = 0  # taken so far; the scheduler goes on from here
+        self.position = 0  # the next batch of the epoch that was begun
+        self._dataset: Dataset | None = None  # the one that this epoch goes through, in this order
+        self._order: np.ndarray | None = None
+        self._check_parameters()
 
     def train(
         self,
@@ -38,17 +53,25 @@ class Trainer:
     ) -> list[float]:
         """Go through the training part `epochs` times, or for `max_steps` steps if that is less; the loss of each step.
 
-        The model and the dataset are left in training mode.
+        An epoch of this dataset that an earlier call left unfinished is finished first, in its order, and counts as
+        one. The model and the dataset are left in training mode.
         """
-        losses: list[float] = []
+        self._check_parameters()
         self.model.train()
+        return [self.train_step(*batch, scheduler) for batch in islice(self._batches(dataset, epochs), max_steps)]
+
+    def _batches(self, dataset: Dataset, epochs: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """The batches of `epochs` passes, the first from where the last call stopped."""
         for _ in range(epochs):
-            dataset.train()
-            for index in range(len(dataset)):
-                if max_steps is not None and len(losses) >= max_steps:
-                    return losses
-                losses.append(self.train_step(*dataset[index], scheduler))
-        return losses
+            dataset.training = True
+            if self._dataset is dataset and self.position < len(dataset):
+                dataset.order = self._order
+            else:
+                dataset.train()
+                self._dataset, self._order, self.position = dataset, dataset.order, 0
+            while self.position < len(dataset):
+                self.position += 1
+                yield dataset[self.position - 1]
 
     def train_step(self, feature: Tensor, label: Tensor, scheduler: WarmupCosineScheduler | None = None) -> float:
         """One step: forward, backward, clip the gradient norm at 1, update. Returns the loss before the update."""
@@ -61,6 +84,55 @@ class Trainer:
         self.optimizer.step()
         self.steps += 1
         return loss.item()
+
+    def save(self, path: str | os.PathLike[str], dataset: Dataset, metadata: Mapping[str, Any] | None = None) -> None:
+        """Write all that a killed run needs to go on to the same bytes, also from the middle of an epoch.
+
+        That is weights, the optimizer's state, steps, the place in the epoch and its order, and where the random
+        generators of model and dataset are. `metadata` is a dictionary that JSON can hold. The file is always whole.
+        """
+        begun = self._dataset is dataset
+        run = {
+            "steps": self.steps,
+            "position": self.position if begun else 0,
+            "order": self._order.tolist() if begun and self._order is not None else None,
+            "data": dataset.settings,
+            "generators": [generator_state(generator) for generator in self._generators(dataset)],
+        }
+        save_checkpoint(path, self.model, self.optimizer, metadata={"run": run, "metadata": dict(metadata or {})})
+
+    def load(self, path: str | os.PathLike[str], dataset: Dataset) -> dict[str, Any]:
+        """Go on where `save` was called; return its metadata. Then train with the same schedule.
+
+        Model, optimizer and dataset must be built as they were. Raises ValueError, before anything is changed, when
+        the file is damaged or does not fit them.
+        """
+        notes, generators = load_checkpoint(path), self._generators(dataset)
+        run: Any = notes.get("run")
+        _check_run(path, run, dataset, len(generators))
+        load_checkpoint(path, self.model, self.optimizer)
+        for generator, state in zip(generators, run["generators"], strict=True):
+            generator.bit_generator.state = state
+        self.steps, self.position = run["steps"], run["position"]
+        self._dataset = dataset if self.position else None  # at 0 no epoch was begun
+        self._order = None if run["order"] is None else np.array(run["order"])
+        return notes.get("metadata", {})
+
+    def _generators(self, dataset: Dataset) -> list[np.random.Generator]:
+        """The default generator and those that dataset and layers hold, each once."""
+        held = [value for layer in self.model.layers_within() for value in vars(layer).values()]
+        found = [item for item in held if isinstance(item, np.random.Generator)]
+        return list({id(item): item for item in (default_generator(), dataset.generator, *found)}.values())
+
+    def _check_parameters(self) -> None:
+        own = {id(parameter) for parameter in self.model.parameters}
+        pairs = zip(self.optimizer.names, self.optimizer.parameters, strict=True)
+        strange = [name for name, parameter in pairs if id(parameter) not in own]
+        if strange:
+            raise ValueError(
+                f"the optimizer changes {', '.join(strange)}, which the model does not have (any more): "
+                "build the optimizer from model.parameters after the last change of the model"
+            )
 
     def test(self, dataset: Dataset) -> tuple[list[Tensor], float]:
         """The prediction for every test batch, and the mean loss over all targets."""
@@ -102,3 +174,21 @@ def evaluating(model: Layer, dataset: Dataset | None = None) -> Iterator[None]:
             layer.training = training
         if dataset is not None:
             dataset.training = was_training
+
+
+def _check_run(path: Any, run: Any, dataset: Dataset, generators: int) -> None:
+    """Raise ValueError unless `run` is what `Trainer.save` wrote for such a dataset and so many generators."""
+    if not isinstance(run, dict) or run.keys() != {"steps", "position", "order", "data", "generators"}:
+        raise ValueError(f"{path} holds no training run: save it with Trainer.save(path, dataset)")
+    if run["data"] != dataset.settings:
+        raise ValueError(f"{path} was trained on data with {run['data']}, this has {dataset.settings}: make them equal")
+    states, order, pairs = run["generators"], run["order"], dataset.settings["pairs"]
+    if not isinstance(states, list) or len(states) != generators:
+        raise ValueError(f"{path} does not have {generators} random generators, as model and dataset have now")
+    for state in states:
+        check_generator_state(path, state)
+    whole = isinstance(order, list) and all(type(place) is int for place in order)
+    if order is not None and not (whole and sorted(order) == list(range(pairs))):
+        raise ValueError(f"{path} is damaged: its order is none of {pairs} pairs")
+    if not all(type(run[name]) is int and run[name] >= 0 for name in ("steps", "position")):
+        raise ValueError(f"{path} is damaged: steps {run['steps']} and position {run['position']} are counted from 0")

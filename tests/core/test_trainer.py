@@ -1,5 +1,6 @@
 """Training and evaluation of any model."""
 
+import json
 import math
 
 import numpy as np
@@ -17,7 +18,10 @@ from src.core import (
     Tensor,
     Trainer,
     WarmupCosineScheduler,
+    default_generator,
+    seed,
 )
+from src.core.checkpoint import read_arrays, write_arrays
 from src.core.trainer import evaluating
 
 
@@ -165,3 +169,161 @@ def test_adamw_trains_it_too():
     trainer = Trainer(model, MSELoss(), AdamWOptimizer(model.parameters, 0.05))
     trainer.train(Pairs(5), epochs=60)
     assert trainer.evaluate(Pairs(5)) < 0.01
+
+
+# ---- stopping and going on -------------------------------------------------------------------------------------------
+
+SHUFFLED = {"batch_size": 2, "shuffle": True}  # ten batches an epoch
+
+
+def run(seed=1, rate=0.5, **settings):
+    """A run with everything that a resume has to keep: dropout, averages, a shuffled dataset, two generators."""
+    model = Composite([Dropout(rate, np.random.default_rng(seed)), Linear(2, 1)])
+    optimizer = AdamWOptimizer(model.parameters, 0.05, betas=(0.8, 0.9))
+    return Trainer(model, MSELoss(), optimizer), Pairs(**{**SHUFFLED, **settings})
+
+
+def bytes_of(trainer):
+    arrays = [*trainer.model.state_dict().values(), *trainer.optimizer.state_dict().values()]
+    return [array.tobytes() for array in arrays]
+
+
+SCHEDULE = WarmupCosineScheduler(0.1, 40, 5)
+
+
+@pytest.mark.parametrize("stops", [(5, 5), (3, 7), (10,), (1,) * 10, (10, 0)])
+def test_an_epoch_in_parts_is_an_epoch(stops):
+    seed(5)
+    trainer, data = run()
+    expected = trainer.train(data, 1, max_steps=10) + trainer.train(data, 1, max_steps=4)
+    seed(5)
+    other, data = run()
+    parts = [loss for steps in stops for loss in other.train(data, 1, max_steps=steps)]
+    assert parts + other.train(data, 1, max_steps=4) == expected
+    assert bytes_of(other) == bytes_of(trainer)
+
+
+def test_an_unfinished_epoch_counts_as_one():
+    trainer, data = run()
+    trainer.train(data, 2, max_steps=13)
+    assert len(trainer.train(data, 1)) == 7
+    assert len(trainer.train(data, 1)) == 10
+
+
+def test_another_order_drawn_meanwhile_does_not_disturb_the_epoch():
+    seen = []
+
+    class Recorder(Linear):
+        def forward(self, x):
+            seen.extend(x.data[:, 0].tolist())
+            return super().forward(x)
+
+    model = Recorder(2, 1)
+    trainer, data = Trainer(model, MSELoss(), SGDOptimizer(model.parameters, 0.1)), Pairs(**SHUFFLED)
+    trainer.train(data, 1, max_steps=4)
+    data.train()
+    data.eval()
+    trainer.train(data, 1)
+    assert len(seen) == 20 and len(set(seen)) == 20
+
+
+def test_another_dataset_and_another_trainer_begin_at_the_beginning():
+    trainer, data = run()
+    trainer.train(data, 1, max_steps=4)
+    assert len(trainer.train(Pairs(**SHUFFLED), 1)) == 10
+    assert len(run()[0].train(data, 1)) == 10
+
+
+def test_no_order_is_drawn_for_an_epoch_that_does_not_begin():
+    trainer, data = run(rate=0.0)
+    seed(5)
+    trainer.train(data, 3, max_steps=10)
+    after = default_generator().bit_generator.state
+    seed(5)
+    trainer.train(data, 1)
+    assert default_generator().bit_generator.state == after
+
+
+@pytest.mark.parametrize("steps", [0, 4, 10, 13, 20])
+@pytest.mark.parametrize("order", ["shuffled", "shuffled by its own generator", "kept"])
+def test_a_saved_run_goes_on_to_the_same_bytes(steps, order, tmp_path):
+    def build(number):
+        own = np.random.default_rng(number) if "own" in order else None
+        return run(number, shuffle=order != "kept", generator=own)
+
+    seed(5)
+    whole, data = build(1)
+    expected = whole.train(data, 3, SCHEDULE, max_steps=steps) + whole.train(data, 2, SCHEDULE, max_steps=15)
+    seed(5)
+    first, data = build(1)
+    losses = first.train(data, 3, SCHEDULE, max_steps=steps)
+    first.save(tmp_path / "run", data, {"note": "Füße"})
+    first.train(data, 1)
+    seed(99)
+    second, data = build(2)
+    second.train(data, 1, max_steps=3)
+    second.optimizer.betas = (0.1, 0.1)
+    assert second.load(tmp_path / "run", data) == {"note": "Füße"}
+    assert losses + second.train(data, 2, SCHEDULE, max_steps=15) == expected
+    assert bytes_of(second) == bytes_of(whole) and second.steps == whole.steps
+
+
+def saved_notes(path):
+    return json.loads(read_arrays(path)[1]["metadata"])
+
+
+DAMAGED = {
+    "no run": (lambda n: n.pop("run"), "holds no training run"),
+    "a run without order": (lambda n: n["run"].pop("order"), "holds no training run"),
+    "steps": (lambda n: n["run"].update(steps=-1), "counted from 0"),
+    "steps with a fraction": (lambda n: n["run"].update(steps=1.5), "counted from 0"),
+    "position": (lambda n: n["run"].update(position=-1), "counted from 0"),
+    "an order too short": (lambda n: n["run"]["order"].pop(), "its order is none of 20 pairs"),
+    "an order with a pair twice": (lambda n: n["run"]["order"].__setitem__(0, n["run"]["order"][1]), "order is none"),
+    "an order of text": (lambda n: n["run"].update(order=["a"] * 20), "order is none"),
+    "an order of truths": (lambda n: n["run"].update(order=True), "order is none"),
+    "a generator too few": (lambda n: n["run"]["generators"].pop(), "does not have 2 random generators"),
+    "a generator that is text": (lambda n: n["run"].update(generators=["a", "b"]), "state of str"),
+    "other data": (lambda n: n["run"]["data"].update(pairs=21), "'pairs': 21.*'pairs': 20"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_run_that_does_not_fit_is_refused_and_changes_nothing(name, tmp_path):
+    change, message = DAMAGED[name]
+    trainer, data = run()
+    trainer.train(data, 1, max_steps=4)
+    trainer.save(tmp_path / "run", data)
+    arrays, _ = read_arrays(tmp_path / "run")
+    notes = saved_notes(tmp_path / "run")
+    change(notes)
+    write_arrays(tmp_path / "run", arrays, {"metadata": json.dumps(notes)})
+    other, data = run(seed=2)
+    before, random = bytes_of(other), default_generator().bit_generator.state
+    with pytest.raises(ValueError, match=message):
+        other.load(tmp_path / "run", data)
+    assert bytes_of(other) == before and (other.steps, other.position) == (0, 0)
+    assert default_generator().bit_generator.state == random
+
+
+@pytest.mark.parametrize("setting", [{"batch_size": 4}, {"shuffle": False}, {"drop_last": False}])
+def test_a_run_on_other_batches_is_refused(setting, tmp_path):
+    trainer, data = run()
+    trainer.save(tmp_path / "run", data)
+    other, data = run(**setting)
+    with pytest.raises(ValueError, match="was trained on data with"):
+        other.load(tmp_path / "run", data)
+
+
+# ---- a model that was changed ----------------------------------------------------------------------------------------
+
+
+def test_an_optimizer_of_parameters_that_the_model_does_not_have_is_refused():
+    model = Composite([Linear(2, 2), Linear(2, 1)])
+    optimizer = SGDOptimizer(model.parameters, 0.1)
+    trainer = Trainer(model, MSELoss(), optimizer)
+    model.layers[0].weight = Tensor(np.ones((2, 2)))
+    for use in (lambda: trainer.train(Pairs(5), 1), lambda: Trainer(model, MSELoss(), optimizer)):
+        with pytest.raises(ValueError, match=r"the optimizer changes layers\.0\.weight, which the model does not have"):
+            use()
+    Trainer(model, MSELoss(), SGDOptimizer(model.layers[1].parameters, 0.1))  # a part of them is allowed
