@@ -350,6 +350,17 @@ def output_is_right(answer):
     return compare(layer(x), layer.output(Softmax()(Tril()(scores)) @ value), 1e-4, "the output", known)
 
 
+def gradients_flow(answer):
+    layer = _layer(answer)
+    x, same = _tokens(5), _tokens(5)
+    (layer(x) ** 2).sum().backward()
+    scores, value = _reference(layer, same)
+    (layer.output(Softmax()(Tril()(scores)) @ value) ** 2).sum().backward()
+    if not x.has_grad:
+        return "x receives no gradient: an array or a Tensor(x.data) in the middle cuts the way back"
+    return compare(x.grad, same.grad, 1e-3, "the gradient of x, cut somewhere on its way,")
+
+
 class _Sketch(Composite):
     def __init__(self, size):
         self.value, self.output = Linear(size, size), Linear(size, size)
@@ -374,6 +385,13 @@ class AfterSoftmax(_Sketch):
         return self.output((Softmax()(scores) * np.tri(x.shape[1])) @ self.value(x))
 
 
+class CutsTheGradient(_Sketch):
+    def forward(self, x):
+        scores = x @ x.transpose((0, 2, 1)) / x.shape[-1] ** 0.5
+        hidden = Tensor(np.where(np.tri(x.shape[1], dtype=bool), scores.data, -np.inf))
+        return self.output(Softmax()(hidden) @ Tensor(self.value(x).data))
+
+
 class NotItself(_Sketch):
     def forward(self, x):
         scores = x @ x.transpose((0, 2, 1)) / x.shape[-1] ** 0.5
@@ -394,6 +412,7 @@ bug = Exercise(
     properties=[
         Property("later tokens do not move earlier outputs", early_outputs_stay),
         Property("the output", output_is_right, points=2),
+        Property("the gradient", gradients_flow),
     ],
     hints=[
         Hint("Print the weights of three tokens with equal vectors. Which should be zero, and which are?"),
@@ -405,6 +424,7 @@ bug = Exercise(
         WrongAnswer(AfterSoftmax, contains="you mask after softmax"),
         WrongAnswer(NotItself, contains="do not see themselves"),
         WrongAnswer(OnlyItself, contains="see only themselves"),
+        WrongAnswer(CutsTheGradient, contains="receives no gradient"),
     ],
     explanation="To hide a key its score must be minus infinity: zero is a score like any other.",
 )

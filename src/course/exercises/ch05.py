@@ -221,7 +221,10 @@ def cross_is_right(answer):
         "the scores are divided by the root of the 5 channels of x: what matters is how many numbers a key has": wide,
         "the scores are divided by 2, the size of a key: the root of it is wanted": np.sqrt(raw),
     }
-    tables["a causal mask is at work: nothing in y is later than x"] = np.tri(3, 5) * right
+    for shift in (0, 2):  # aligned at the start or at the end of the keys
+        tables[f"a causal mask is at work (aligned at {shift}): nothing in y is later than x"] = (
+            np.tri(3, 5, shift) * right
+        )
     known = {text: table / table.sum(axis=1, keepdims=True) @ (y @ w_v) for text, table in tables.items()}
     return compare(output, right / right.sum(axis=1, keepdims=True) @ (y @ w_v), 1e-4, "your output", known)
 
@@ -499,6 +502,16 @@ def one_token_gives_its_value(answer):
     return compare(layer(x).data, right(x).data, 1e-4, "with one token, the output", known)
 
 
+def gradients_agree(answer):
+    layer, right = _given_layer(answer)
+    x, same = _tokens(1, 5), _tokens(1, 5)
+    (layer(x) ** 2).sum().backward()
+    (right(same) ** 2).sum().backward()
+    if not x.has_grad:
+        return "x receives no gradient: an array or a Tensor(x.data) in the middle cuts the way back"
+    return compare(x.grad, same.grad, 1e-3, "the gradient of x, cut somewhere on its way,")
+
+
 def five_tokens_agree(answer):
     layer, right = _given_layer(answer)
     x = _tokens(1, 5)
@@ -546,6 +559,13 @@ class MixesTokens(_Sketch):
         return self.output(mixed)
 
 
+class CutsTheGradient(_Sketch):
+    def forward(self, x):
+        x = Tensor(x.data)
+        mixed, _ = scaled_dot_product_attention(self.query(x), self.key(x), self.value(x), causal=True)
+        return self.output(mixed)
+
+
 class LosesTheMask(_Sketch):
     def forward(self, x):
         mixed, _ = scaled_dot_product_attention(self.query(x), self.key(x), self.value(x))
@@ -567,6 +587,7 @@ bug = Exercise(
         Property("every projection learns", every_projection_learns),
         Property("one token gives its own value", one_token_gives_its_value),
         Property("five tokens agree with the engine", five_tokens_agree, points=2),
+        Property("the gradient agrees, too", gradients_agree),
     ],
     hints=[
         Hint("Run one backward pass and list the parameters that received no gradient (`tensor.has_grad`)."),
@@ -582,6 +603,7 @@ bug = Exercise(
         WrongAnswer(MixesKeysAndTouchesValues, contains="what its key says"),
         WrongAnswer(MixesTokens, contains="returns itself"),
         WrongAnswer(LosesTheMask, contains="mask got lost"),
+        WrongAnswer(CutsTheGradient, contains="x receives no gradient"),
         WrongAnswer(SwapsAskingAndAnswering, contains="queries and keys are swapped"),
     ],
     explanation="A parameter without a gradient is a projection nobody uses: a line in the training loop finds it.",
