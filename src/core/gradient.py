@@ -90,6 +90,18 @@ class Gradient(np.ndarray):
     def __isub__(self, other: Any) -> Gradient:  # type: ignore[override, misc]
         return self.__iadd__(-np.asarray(other)) if self.belongs_to(self.storage) else super().__isub__(other)
 
+    def __imul__(self, other: Any) -> Gradient:  # type: ignore[override, misc]
+        self._check_received()
+        return super().__imul__(other)
+
+    def __itruediv__(self, other: Any) -> Gradient:  # type: ignore[override, misc]
+        self._check_received()
+        return super().__itruediv__(other)
+
+    def _check_received(self) -> None:
+        if self.storage is not None and self.source is None:
+            raise RuntimeError("no gradient was received that could be scaled: call backward() first")
+
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
         if array is self:  # `x.grad *= 2`
             return self

@@ -14,7 +14,8 @@ class Layer:
     """A part of a model. Subclasses define `forward`; calling the layer calls it.
 
     Every float Tensor made with `Tensor(...)` that is an attribute, or stands in an attribute that is a list, tuple or
-    dictionary, is a parameter, and so are those of layers found in the same way. Plain arrays are not.
+    dictionary, is a parameter, and so are those of layers found in the same way. Plain arrays are not, and neither is a
+    result such as `Tensor(...) * 0.1`: write `Tensor(0.1 * array)`.
 
     >>> class Scale(Layer):
     ...     def __init__(self):
@@ -40,12 +41,20 @@ class Layer:
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Each parameter once, with a name such as "blocks.0.attention.query.weight", in the order of the attributes.
 
-        The name is also written into the tensor, where error messages find it.
+        The name is also written into the tensor, where error messages find it. Raises ValueError when two parameters
+        get the same name, as those under the keys 1 and "1" of a dictionary do.
         """
         seen: set[int] = set()
+        named: dict[str, Tensor] = {}
         for name, item in _walk(self):
             if isinstance(item, Tensor) and id(item) not in seen and item.dtype.kind == "f" and not item.computed:
+                if name in named:
+                    raise ValueError(
+                        f"two parameters are called {name!r}, of shapes {named[name].shape} and {item.shape}: "
+                        "give them different keys"
+                    )
                 seen.add(id(item))
+                named[name] = item
                 item.name = name
                 yield name, item
 
@@ -123,6 +132,9 @@ class Composite(Layer):
             raise ValueError(f"{type(self).__name__} has layers that are not in its list: add {', '.join(forgotten)}")
 
     def forward(self, x: Any) -> Any:
+        if "layers" not in vars(self):
+            name = type(self).__name__
+            raise RuntimeError(f"{name} has no list of layers: end its __init__ with super().__init__([...])")
         for layer in self.layers:
             x = layer(x)
         return x

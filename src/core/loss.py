@@ -10,10 +10,19 @@ from .tensor import Tensor
 
 
 class Loss:
-    """A function of predictions and targets. Subclasses define `loss(p, y)`, which returns a scalar Tensor."""
+    """A function of predictions and targets. Subclasses define `loss(p, y)`, which returns a scalar Tensor.
+
+    Raises TypeError when it returns anything else than a Tensor.
+    """
 
     def __call__(self, p: Any, y: Any) -> Tensor:
-        return self.loss(_tensor(p), _tensor(y))
+        loss = self.loss(_tensor(p), _tensor(y))
+        if not isinstance(loss, Tensor):
+            raise TypeError(
+                f"{type(self).__name__}.loss must return a Tensor, got {type(loss).__name__}: "
+                "compute it from p with operations of the engine, so that its gradient reaches the model"
+            )
+        return loss
 
     def loss(self, p: Tensor, y: Tensor) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} needs a method loss(self, p, y) that returns a scalar Tensor")

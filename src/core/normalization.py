@@ -11,7 +11,8 @@ class LayerNorm(Layer):
     """(x - mean) / sqrt(variance + eps) * weight + bias over the last axis, from (..., size) to the same shape.
 
     The variance divides by `size`, not size - 1, and `eps` stands inside the root (Ba et al. 2016). Weight and bias
-    (size,) start at one and zero. Raises ValueError when x does not end in `size` or eps is negative.
+    (size,) start at one and zero. Raises ValueError when x does not end in `size` or eps is negative, TypeError when x
+    is not of floats.
 
     >>> LayerNorm(4)(Tensor([1.0, 2.0, 3.0, 4.0])).data.round(4)
     array([-1.3416, -0.4472,  0.4472,  1.3416], dtype=float32)
@@ -27,6 +28,8 @@ class LayerNorm(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         size = self.weight.shape[0]
+        if x.dtype.kind != "f":
+            raise TypeError(f"LayerNorm needs floats, got {x.dtype} of shape {x.shape}: write Tensor([1., 2., 3.])")
         if x.ndim == 0 or x.shape[-1] != size:
             raise ValueError(f"LayerNorm({size}) needs {size} channels in the last axis, got shape {x.shape}")
         # Summed in float64: a mean off by one float32 rounding, divided by sqrt(eps), shows in a row of equal numbers.

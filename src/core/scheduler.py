@@ -27,6 +27,6 @@ class WarmupCosineScheduler:
         if n < 0:
             raise ValueError(f"steps are counted from 0, got {n}")
         if n < self.warmup_steps:
-            return self.lr * (n + 1) / self.warmup_steps
+            return min(self.lr * (n + 1) / self.warmup_steps, self.lr)  # rounding may end one digit above
         progress = min((n - self.warmup_steps) / (self.total_steps - self.warmup_steps), 1.0)
         return self.min_lr + 0.5 * (self.lr - self.min_lr) * (1.0 + math.cos(math.pi * progress))

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core import Composite, Dropout, Linear, Tensor
 from ..core.attention import attention_weights
+from ..core.linear import check_size
 from .cache import LayerCache
 
 
@@ -26,7 +27,8 @@ class GPTAttention(Composite):
         bias: bool = True,
         generator: np.random.Generator | None = None,
     ):
-        if heads < 1 or embedding_size % heads:
+        check_size("heads", heads)
+        if embedding_size % heads:
             raise ValueError(f"{heads} heads cannot share {embedding_size} channels: choose a number that divides them")
         self.heads = heads
         self.query = Linear(embedding_size, embedding_size, bias, generator)

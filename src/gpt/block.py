@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import numpy as np
 
-from ..core import Composite, Layer, LayerNorm, Linear, Tensor
+from ..core import GELU, Composite, Dropout, Layer, LayerNorm, Linear, ReLU, Softmax, Tensor
 from .attention import GPTAttention
 from .builder import Builder, build
 from .cache import LayerCache
@@ -37,8 +38,9 @@ class GPTTransformer(Composite):
 
     @property
     def cacheable(self) -> bool:
-        """True if the attention can work with cached keys and values."""
-        return getattr(self.attention, "cacheable", False)
+        """True if the attention can work with cached keys and values, and all else treats each token on its own."""
+        others = (self.attention_norm, self.feed_forward_norm, self.feed_forward)
+        return works_with(self.attention, "cache") and all(map(per_token, others))
 
     def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
         x = x + _attend(self.attention, self.attention_norm(x), cache)
@@ -68,8 +70,8 @@ class BareTransformer(Composite):
 
     @property
     def cacheable(self) -> bool:
-        """True if the attention can work with cached keys and values."""
-        return getattr(self.attention, "cacheable", False)
+        """True if the attention can work with cached keys and values, and all else treats each token on its own."""
+        return works_with(self.attention, "cache") and per_token(self.feed_forward)
 
     def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
         return self.feed_forward(_attend(self.attention, x, cache))
@@ -80,6 +82,23 @@ class Identity(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         return x
+
+
+PER_TOKEN = (Linear, LayerNorm, ReLU, GELU, Softmax, Dropout, Composite, GPTFeedForward, Identity)
+
+
+def per_token(layer: Layer) -> bool:
+    """True if the layer is known to treat each token on its own, so that earlier ones need not be computed again.
+
+    Known are the layers of this course, not their subclasses, and what says so by an attribute `per_token = True`.
+    """
+    known = (type(inner) in PER_TOKEN or getattr(inner, "per_token", False) for inner in layer.layers_within())
+    return getattr(layer, "per_token", False) or all(known)
+
+
+def works_with(layer: Layer, argument: str) -> bool:
+    """True if the layer says `cacheable` and its `forward` takes the argument: `cache`, or `start` of positions."""
+    return getattr(layer, "cacheable", False) and argument in inspect.signature(layer.forward).parameters
 
 
 def _attend(attention: Layer, x: Tensor, cache: LayerCache | None) -> Tensor:

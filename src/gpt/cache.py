@@ -45,3 +45,12 @@ class Cache:
     def length(self) -> int:
         """How many tokens have been seen."""
         return self.layers[0].length
+
+    def check(self, length: int) -> None:
+        """Raise RuntimeError unless every block has kept the keys and values of `length` tokens."""
+        for index, layer in enumerate(self.layers):
+            if layer.length != length:
+                raise RuntimeError(
+                    f"block {index} has cached {layer.length} of {length} tokens: its attention must call "
+                    "cache.extend(key, value), or say that it cannot by an attribute cacheable = False"
+                )

@@ -9,8 +9,9 @@ import numpy as np
 from ..core import Composite, Embedding, Layer, LayerNorm, Linear, Tensor
 from ..core.linear import check_size
 from ..core.random import choose_generator
+from ..core.trainer import evaluating
 from .attention import GPTAttention
-from .block import GPTTransformer, Identity
+from .block import GPTTransformer, Identity, per_token, works_with
 from .builder import Builder, build
 from .cache import Cache
 from .embedding import GPTEmbedding
@@ -116,30 +117,43 @@ class GPT(Composite):
 
     def forward(self, x: Tensor, cache: Cache | None = None) -> Tensor:
         start = 0 if cache is None else cache.length
-        if x.ndim != 2 or start + x.shape[-1] > self.context_size or x.shape[-1] == 0:
-            raise ValueError(
-                f"the context is {self.context_size} tokens and a batch has shape (B, T), got {x.shape} after {start} "
-                f"cached tokens: crop the input or build GPT(context_size={start + x.shape[-1]})"
-            )
+        self._check_ids(x, start)
         h = self.embedding(x, start)  # (B, T) -> (B, T, C)
         for index, block in enumerate(self.blocks):
             h = block(h) if cache is None else block(h, cache.layers[index])
+        if cache is not None:
+            cache.check(start + x.shape[-1])
         return self.output(self.norm(h))  # (B, T, C) -> (B, T, V)
+
+    def _check_ids(self, x: Tensor, start: int) -> None:
+        if x.ndim != 2:
+            raise ValueError(
+                f"a batch of token ids has shape (B, T), got {x.shape}: write Tensor([ids]) for one row of ids"
+            )
+        if start + x.shape[-1] > self.context_size or x.shape[-1] == 0:
+            raise ValueError(
+                f"the context is {self.context_size} tokens, at least 1, got {x.shape[-1]} after {start} cached: "
+                f"crop the input or build GPT(context_size={max(start + x.shape[-1], 1)})"
+            )
 
     @property
     def cacheable(self) -> bool:
-        """True if positions and blocks can work with cached keys and values, or with tokens that start later."""
-        parts = [*self.blocks, *([self.embedding.positions] if self.embedding.positions is not None else [])]
-        return all(getattr(part, "cacheable", False) for part in parts)
+        """True if generating with cached keys and values is known to give what generating without them gives."""
+        positions = self.embedding.positions
+        placed = positions is None or works_with(positions, "start")
+        return placed and per_token(self.norm) and all(works_with(block, "cache") for block in self.blocks)
 
     def attention_weights(self, x: Tensor) -> list[np.ndarray]:
-        """The weights (B, H, T, T) of every GPTAttention inside, first block first, for token ids (B, T)."""
+        """The weights (B, H, T, T) of every GPTAttention inside, first block first, for token ids (B, T).
+
+        They are those of evaluation, without dropout. Modes are left as they were.
+        """
         layers = [layer for layer in self.layers_within() if isinstance(layer, GPTAttention)]
         before = [layer.keep_weights for layer in layers]
         try:
             for layer in layers:
                 layer.keep_weights = True
-            with Tensor.no_grad():
+            with evaluating(self):
                 self(x)
         finally:
             for layer, keep in zip(layers, before, strict=True):

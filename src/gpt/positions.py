@@ -28,17 +28,18 @@ class LearnedPositions(Layer):
 class PositionalEncoding(Layer):
     """Adds row t of the fixed sinusoidal table to the token at place t: (B, T, C) to (B, T, C).
 
-    The table is state without gradient, a plain array. Raises ValueError when a place lies beyond `max_length`.
+    The table is state without gradient, a plain array. Raises ValueError when a place lies beyond `max_length`, and
+    TypeError when x has another float type than the table.
     """
 
     cacheable = True
 
     def __init__(self, embedding_size: int, max_length: int = 5000):
-        self.table = sinusoidal_positions(max_length, embedding_size)
+        self.table = Tensor(sinusoidal_positions(max_length, embedding_size)).data  # in the current float type
 
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
         places = _places(start, x.shape[-2], len(self.table))
-        return x + self.table[places]
+        return x + Tensor(self.table[places], dtype=self.table.dtype)  # (B, T, C) + (T, C)
 
 
 def sinusoidal_positions(length: int, size: int) -> np.ndarray:

@@ -30,11 +30,10 @@ def generate(
     Temperature 0 takes the most likely token, the lowest id among equals. Otherwise one is drawn from `probabilities`.
     The model sees the last `context_size` tokens; it works without dropout and is left as it was. Keys and values of
     earlier tokens are cached while the window does not move; cache=False turns that off, and cache=True warns when a
-    layer of the model cannot do it. Raises ValueError for an empty prompt, negative steps, or wrong sampling options.
+    layer of the model cannot do it. Raises ValueError for an empty prompt, negative steps, or wrong sampling options,
+    TypeError for tokens that are not a row of integers.
     """
-    tokens = [int(token) for token in tokens]
-    if not tokens:
-        raise ValueError("the prompt is empty: give at least one token to continue")
+    tokens = _ids(tokens)
     if steps < 0:
         raise ValueError(f"steps must be zero or more, got {steps}")
     _check_options(temperature, top_k, top_p)
@@ -76,6 +75,18 @@ def probabilities(
     return weights
 
 
+def _ids(tokens: Sequence[int]) -> list[int]:
+    """The prompt as a list of integers, or an error that says what it is instead."""
+    if isinstance(tokens, str):
+        raise TypeError(f"tokens are ids, got the text {tokens[:20]!r}: write dataset.encode(text)")
+    row = tokens.data if isinstance(tokens, Tensor) else np.asarray(tokens)
+    if row.size == 0:
+        raise ValueError("the prompt is empty: give at least one token to continue")
+    if row.ndim != 1 or row.dtype.kind not in "iu":
+        raise TypeError(f"tokens are one row of integer ids, got {row.dtype} of shape {row.shape}")
+    return row.tolist()
+
+
 def _next_logits(model: GPT, tokens: list[int], state: Cache | None) -> tuple[np.ndarray, Cache | None]:
     """The logits (V,) after the last token, and the cache, which ends where the window begins to move."""
     if state is not None and len(tokens) <= model.context_size:
@@ -96,7 +107,7 @@ def _choose(
 def _check_options(temperature: float, top_k: int | None, top_p: float | None) -> None:
     if not 0.0 <= temperature < math.inf:
         raise ValueError(f"temperature is zero (the best token) or a positive number, got {temperature}")
-    if top_k is not None and (isinstance(top_k, bool) or int(top_k) != top_k or top_k < 1):
-        raise ValueError(f"top_k keeps the k best tokens, at least 1, got {top_k}: leave it out to keep all")
+    if top_k is not None and (isinstance(top_k, bool) or not isinstance(top_k, int | np.integer) or top_k < 1):
+        raise ValueError(f"top_k is an integer, how many tokens to keep, at least 1, got {top_k!r}: without it all are")
     if top_p is not None and not 0.0 < top_p <= 1.0:
         raise ValueError(f"top_p is above 0 and at most 1, got {top_p}: leave it out to keep all")

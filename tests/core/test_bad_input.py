@@ -63,6 +63,16 @@ def dataset(x, y, **settings):
     return Given(**{"batch_size": 2, **settings})
 
 
+class NoList(Composite):
+    def __init__(self):
+        self.inner = Linear(2, 2)
+
+
+class Numbers(Loss):
+    def loss(self, p, y):
+        return float(p.data.sum())
+
+
 class NoData(Dataset):
     def load(self):
         pass
@@ -82,6 +92,12 @@ def too_early():
     layer.weight.grad += np.ones((2, 1))
     optimizer.step()
     loss.backward()
+
+
+def two_types():
+    positions = PositionalEncoding(4)
+    with Tensor.precision(np.float64):
+        positions(zeros(1, 3, 4))
 
 
 def double(*shape):
@@ -123,6 +139,8 @@ BAD = {
     "data of another shape": (lambda: setattr(zeros(2, 3), "data", np.ones(3)), ValueError, "shape (2, 3), got data of shape (3,)"),
     "a gradient of another shape": (lambda: setattr(zeros(2, 3), "grad", np.ones(2)), ValueError, "shape (2,) cannot belong to a tensor of shape (2, 3)"),
     "a gradient for integers": (lambda: setattr(Tensor([1]), "grad", [1.0]), TypeError, "Tensor([1., 2., 3.])"),
+    "a gradient scaled before there is one": (lambda: zeros(2).grad.__imul__(2.0), RuntimeError, "call backward() first"),
+    "a gradient divided before there is one": (lambda: zeros(2).grad.__itruediv__(2.0), RuntimeError, "call backward() first"),
     "item of many": (lambda: zeros(2, 3).item(), ValueError, "one element, this one has shape (2, 3)"),
     "shapes that do not broadcast": (lambda: zeros(2, 3) + zeros(2), ValueError, "(2,3) (2,)"),
     "product of unequal sizes": (lambda: zeros(2, 3) @ zeros(4, 5), ValueError, "(2, 3) @ (4, 5) has 3 against 4"),
@@ -162,6 +180,10 @@ BAD = {
     "channels of another size": (lambda: LayerNorm(4)(zeros(2, 3)), ValueError, "needs 4 channels in the last axis, got shape (2, 3)"),
     "channels too few": (lambda: LayerNorm(4)(zeros(2, 5)), ValueError, "needs 4 channels in the last axis, got shape (2, 5)"),
     "one number instead of channels": (lambda: LayerNorm(4)(zeros()), ValueError, "needs 4 channels in the last axis, got shape ()"),
+    "layer norm of integers": (lambda: LayerNorm(3)(Tensor([1, 2, 4])), TypeError, "needs floats, got int64 of shape (3,)"),
+    "layer norm of booleans": (lambda: LayerNorm(2)(Tensor([True, False])), TypeError, "needs floats, got bool"),
+    "two parameters of one name": (lambda: vars_of({1: zeros(2), "1": zeros(3)}).parameters, ValueError, "called 'inner.1', of shapes (2,) and (3,)"),
+    "a composite without a list": (lambda: NoList()(zeros(2)), RuntimeError, "NoList has no list of layers: end its __init__ with super().__init__([...])"),
     "an infinite eps": (lambda: LayerNorm(4, eps=np.inf), ValueError, "got inf"),
     "an eps below zero": (lambda: LayerNorm(4, eps=-1e-5), ValueError, "got -1e-05"),
     "a dropout rate above one": (lambda: Dropout(1.5), ValueError, "between 0 and 1, got 1.5"),
@@ -199,6 +221,7 @@ BAD = {
     "a mask that is a row": (lambda: attend(mask=mask((5,))), ValueError, "give (3, 5) or (1, 5)"),
     # losses
     "a loss without loss": (lambda: Loss()(zeros(2), zeros(2)), NotImplementedError, "loss(self, p, y)"),
+    "a loss that is a number": (lambda: Numbers()(zeros(2), zeros(2)), TypeError, "Numbers.loss must return a Tensor, got float"),
     "targets of another shape": (lambda: MSELoss()(zeros(2, 3), zeros(3)), ValueError, "shape (2, 3), targets (3,)"),
     "targets that would broadcast": (lambda: MSELoss()(zeros(2, 3), zeros(2, 1)), ValueError, "shape (2, 3), targets (2, 1)"),
     "a label too large": (lambda: CrossEntropyLoss()(zeros(2, 3), [0, 3]), ValueError, "from 0 to 2, got 3"),
@@ -260,21 +283,31 @@ BAD = {
     "a folder that is not there": (lambda: save_checkpoint("/nowhere/run", Linear(1, 1)), FileNotFoundError, "/nowhere/"),
     # the language model
     "heads that do not divide the channels": (lambda: GPTAttention(6, heads=4), ValueError, "4 heads cannot share 6 channels"),
-    "no heads": (lambda: gpt(heads=0), ValueError, "0 heads cannot share 6 channels"),
-    "heads below zero": (lambda: gpt(heads=-1), ValueError, "-1 heads cannot share 6 channels"),
+    "no heads": (lambda: gpt(heads=0), ValueError, "heads must be at least 1, got 0"),
+    "heads below zero": (lambda: gpt(heads=-1), ValueError, "heads must be at least 1, got -1"),
+    "a number of heads with a fraction": (lambda: gpt(heads=2.0), TypeError, "heads must be an integer, got 2.0"),
     "heads with a part that has none": (lambda: gpt(heads=2, attention=without_heads), TypeError, "does not take heads, got heads=2"),
     "a part that is no layer": (lambda: gpt(attention=no_layer), TypeError, "must return a Layer, got int"),
     "no blocks": (lambda: gpt(blocks=0), ValueError, "blocks must be at least 1, got 0"),
     "a text longer than the context": (lambda: gpt()(Tensor([[1] * 5])), ValueError, "context is 4 tokens"),
-    "ids without a batch": (lambda: gpt()(Tensor([1, 2])), ValueError, "a batch has shape (B, T), got (2,)"),
+    "ids without a batch": (lambda: gpt()(Tensor([1, 2])), ValueError, "has shape (B, T), got (2,): write Tensor([ids])"),
     "an id out of the vocabulary": (lambda: gpt()(Tensor([[7]])), ValueError, "from 0 to 6, got 7 to 7"),
     "tokens beyond the position table": (lambda: PositionalEncoding(4, max_length=2)(zeros(1, 3, 4)), ValueError, "has 2 positions, got tokens up to place 3"),
+    "float64 with a table of float32": (two_types, TypeError, "float32 tensor of shape (3, 4) used where results are float64"),
     "an empty prompt": (lambda: generate(gpt(), [], 3), ValueError, "the prompt is empty"),
     "steps below zero": (lambda: generate(gpt(), [1], -1), ValueError, "zero or more, got -1"),
     "a temperature below zero": (lambda: generate(gpt(), [1], 1, temperature=-1.0), ValueError, "got -1.0"),
     "a temperature that is no number": (lambda: generate(gpt(), [1], 1, temperature=np.nan), ValueError, "got nan"),
     "an infinite temperature": (lambda: generate(gpt(), [1], 1, temperature=np.inf), ValueError, "got inf"),
     "top_k of nothing": (lambda: generate(gpt(), [1], 1, top_k=0), ValueError, "at least 1, got 0"),
+    "top_k that is a float": (lambda: generate(gpt(), [1], 1, top_k=2.0), ValueError, "top_k is an integer, how many tokens to keep, at least 1, got 2.0"),
+    "an infinite top_k": (lambda: generate(gpt(), [1], 1, top_k=np.inf), ValueError, "at least 1, got inf"),
+    "top_k of text": (lambda: generate(gpt(), [1], 1, top_k="a"), ValueError, "at least 1, got 'a'"),
+    "a prompt of text": (lambda: generate(gpt(), "12", 1), TypeError, "got the text '12': write dataset.encode(text)"),
+    "a prompt of fractions": (lambda: generate(gpt(), [1.9], 1), TypeError, "one row of integer ids, got float64 of shape (1,)"),
+    "a prompt of truths": (lambda: generate(gpt(), [True], 1), TypeError, "one row of integer ids, got bool of shape (1,)"),
+    "a batch of prompts": (lambda: generate(gpt(), [[1], [2]], 1), TypeError, "one row of integer ids, got int64 of shape (2, 1)"),
+    "a tensor of two rows as prompt": (lambda: generate(gpt(), Tensor([[1, 2]]), 1), TypeError, "got int64 of shape (1, 2)"),
     "top_p of nothing": (lambda: generate(gpt(), [1], 1, top_p=0.0), ValueError, "above 0 and at most 1, got 0.0"),
     "top_p above one": (lambda: generate(gpt(), [1], 1, top_p=1.5), ValueError, "above 0 and at most 1, got 1.5"),
     "a text too short": (lambda: windows("abcdefgh"), ValueError, "the test part has 1 characters, a window and the next character need 5"),

@@ -28,3 +28,9 @@ def test_equal_rates_stay_equal():
 def test_a_step_has_one_rate_whatever_was_asked_before():
     scheduler = WarmupCosineScheduler(0.1, 10, 3)
     assert [scheduler.step(n) for n in (7, 2, 7)] == [scheduler.step(7), scheduler.step(2), scheduler.step(7)]
+
+
+@pytest.mark.parametrize("lr, warmup", [(0.1, 3), (0.3, 10), (0.7, 49), (1e-3, 100)])
+def test_no_rounding_lifts_a_rate_above_the_top(lr, warmup):
+    scheduler = WarmupCosineScheduler(lr, 1000, warmup)
+    assert max(scheduler.step(n) for n in range(warmup)) == lr == scheduler.step(warmup - 1)

@@ -88,3 +88,12 @@ def test_positions_are_added_from_any_start(layer):
 
 def test_the_sinusoidal_table_is_no_parameter():
     assert PositionalEncoding(6).parameters == [] and len(LearnedPositions(8, 6).parameters) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_sinusoidal_table_has_the_current_float_type(dtype):
+    with Tensor.precision(dtype):
+        layer = PositionalEncoding(6, max_length=8)
+        assert layer.table.dtype == dtype
+        np.testing.assert_array_equal(layer.table, sinusoidal_positions(8, 6).astype(dtype))
+        assert layer(Tensor(np.zeros((1, 8, 6)))).dtype == dtype

@@ -1,10 +1,25 @@
 """Sampling and the key-value cache."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from src.core import Layer, Linear, Tensor, seed
-from src.gpt import GPT, CharDataset, GPTLoss, GPTTrainer, generate, probabilities
+from src.core import Composite, Layer, LayerNorm, Linear, ReLU, Tensor, seed
+from src.gpt import (
+    GPT,
+    BareTransformer,
+    CharDataset,
+    GPTAttention,
+    GPTFeedForward,
+    GPTLoss,
+    GPTTrainer,
+    GPTTransformer,
+    LearnedPositions,
+    PositionalEncoding,
+    generate,
+    probabilities,
+)
 from src.gpt.cache import Cache
 
 
@@ -144,6 +159,111 @@ def test_a_layer_without_cache_falls_back_and_says_so(part):
     assert len(generate(model, [1], 4)) == 5
     with pytest.warns(UserWarning, match="no cache"):
         assert len(generate(model, [1], 4, cache=True)) == 5
+
+
+class WithoutCache(GPTAttention):
+    """Inherits `cacheable`, but its forward takes no cache."""
+
+    def forward(self, x):
+        return self.output(self.value(x))
+
+
+class MeanOverTime(Layer):
+    """Mixes tokens where the model expects each to be treated on its own."""
+
+    def __init__(self, embedding_size):
+        self.weight = Tensor(np.ones(embedding_size))
+
+    def forward(self, x):
+        return (x - x.mean(axis=1, keepdims=True)) * self.weight
+
+
+class OddNorm(LayerNorm):
+    def forward(self, x):
+        return super().forward(x) - x.mean(axis=1, keepdims=True)
+
+
+class PlainPositions(LearnedPositions):
+    """Inherits `cacheable`, but cannot start anywhere but at place 0."""
+
+    def forward(self, x):
+        return super().forward(x)
+
+
+class PlainBlock(GPTTransformer):
+    def forward(self, x):
+        return super().forward(x)
+
+
+NOT_CACHEABLE = {
+    "attention without cache": {"attention": WithoutCache},
+    "attention as network": {"feed_forward": lambda embedding_size: GPTAttention(embedding_size)},
+    "network over time": {"feed_forward": MeanOverTime},
+    "network with a part over time": {
+        "feed_forward": partial(GPTFeedForward, activation=lambda: MeanOverTime(64)),
+    },
+    "norm over time": {"normalization": MeanOverTime},
+    "norm of one's own": {"normalization": OddNorm},
+    "block without cache": {"block": PlainBlock},
+    "bare block": {"block": BareTransformer, "feed_forward": MeanOverTime, "normalization": None},
+    "positions from 0": {"positions": PlainPositions},
+}
+
+
+@pytest.mark.parametrize("name", NOT_CACHEABLE)
+def test_what_might_differ_with_a_cache_is_generated_without(name):
+    seed(0)
+    model = GPT(11, 8, 16, 2, std=0.5, **NOT_CACHEABLE[name])
+    assert not model.cacheable
+    plain = generate(model, [1, 2, 3], 12, temperature=0, cache=False)
+    assert generate(model, [1, 2, 3], 12, temperature=0) == plain
+    with pytest.warns(UserWarning, match="no cache"):
+        assert generate(model, [1, 2, 3], 12, temperature=0, cache=True) == plain
+
+
+class Shift(Layer):
+    """Treats each token on its own, and says so."""
+
+    per_token = True
+
+    def __init__(self, embedding_size):
+        self.linear = Linear(embedding_size, embedding_size)
+
+    def forward(self, x):
+        return self.linear(x) + 1.0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"normalization": None},
+        {"positions": None},
+        {"positions": PositionalEncoding},
+        {"feed_forward": Shift},
+        {"normalization": Shift},
+        {"feed_forward": partial(GPTFeedForward, activation=ReLU)},
+        {"feed_forward": lambda embedding_size: Composite([Linear(embedding_size, embedding_size), ReLU()])},
+        {"block": BareTransformer, "normalization": None},
+    ],
+)
+def test_what_treats_each_token_on_its_own_is_cached(options):
+    seed(0)
+    model = GPT(11, 8, 16, 2, std=0.5, **options)
+    assert model.cacheable
+    cached = generate(model, [1, 2, 3], 12, temperature=0, cache=True)
+    assert cached == generate(model, [1, 2, 3], 12, temperature=0, cache=False)
+
+
+def test_attention_that_takes_a_cache_and_does_not_fill_it_is_noticed():
+    class Ignores(GPTAttention):
+        def forward(self, x, cache=None):
+            return super().forward(x)
+
+    model = GPT(11, 8, 16, 2)
+    model.blocks[1].attention = Ignores(16)
+    with pytest.raises(RuntimeError, match=r"block 1 has cached 0 of 2 tokens.*cacheable = False"):
+        generate(model, [1, 2], 3)
 
 
 def test_a_diverged_model_says_so(model):
