@@ -197,7 +197,7 @@ pack = Exercise(
     id="ch06.pack",
     title="Pack by heads",
     kind="build",
-    stub='def pack_by_heads(weight, heads):\n    ...\n\n\ncheck("ch06.pack", pack_by_heads)',
+    stub='def pack_by_heads(weight, heads):\n    # your code\n    ...\n\n\ncheck("ch06.pack", pack_by_heads)',
     properties=[
         Property("the shape of the weight", packed_has_shape),
         Property("one head: nothing to reorder", one_head_changes_nothing),
@@ -371,7 +371,7 @@ shared = Exercise(
         "        super().__init__([self.query, self.key, self.value, self.output])\n"
         "\n"
         "    def forward(self, x):\n"
-        "        ...\n"
+        "        ...  # your code\n"
         "\n"
         "\n"
         'check("ch06.shared", SharedKeys)'

@@ -122,7 +122,7 @@ image = Exercise(
     id="ch08.image",
     title="Positions of an image",
     kind="build",
-    stub='def image_positions(rows, columns, size):\n    ...\n\n\ncheck("ch08.image", image_positions)',
+    stub='def image_positions(rows, columns, size):\n    # your code\n    ...\n\n\ncheck("ch08.image", image_positions)',
     properties=[
         Property("the shape of the table", image_shape),
         Property("2 rows of 3 patches", image_is_right, points=2),
@@ -237,7 +237,7 @@ back = Exercise(
     id="ch08.back",
     title="A head that looks back",
     kind="build",
-    stub='def look_back(size, steps):\n    ...\n\n\ncheck("ch08.back", look_back)',
+    stub='def look_back(size, steps):\n    # your code\n    ...\n\n\ncheck("ch08.back", look_back)',
     properties=[
         Property("no steps change nothing", back_by_nothing),
         Property("two places back", back_by_two, points=2),
