@@ -26,14 +26,14 @@ def row_is_right(answer):
         "the bias is added before the weight multiplies: it comes last": (NORMAL + BIAS) * WEIGHT,
         "you centred the row and did not divide it": CENTRED * WEIGHT + BIAS,
     }
-    return compare(answer, ROW, 2e-3, "your row", known)
+    return compare(answer, ROW, name="your row", known=known)
 
 
 row = Exercise(
     id="ch09.row",
     title="A row by hand",
     kind="by hand",
-    stub='row = [..., ..., ..., ...]  # two decimals or more\n\ncheck("ch09.row", row)',
+    stub='row = [..., ..., ..., ...]  # three decimals\n\ncheck("ch09.row", row)',
     properties=[Property("the four numbers", row_is_right, points=3)],
     hints=[
         Hint("The mean of [5, 1, 1, 1] is 2. Subtract it, then average the four squares: that is the variance."),
