@@ -371,7 +371,8 @@ shared = Exercise(
         "        super().__init__([self.query, self.key, self.value, self.output])\n"
         "\n"
         "    def forward(self, x):\n"
-        "        ...  # your code\n"
+        "        # your code\n"
+        "        ...\n"
         "\n"
         "\n"
         'check("ch06.shared", SharedKeys)'

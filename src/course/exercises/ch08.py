@@ -122,7 +122,10 @@ image = Exercise(
     id="ch08.image",
     title="Positions of an image",
     kind="build",
-    stub='def image_positions(rows, columns, size):\n    # your code\n    ...\n\n\ncheck("ch08.image", image_positions)',
+    stub=(
+        "def image_positions(rows, columns, size):\n    # your code\n    ...\n\n\n"
+        'check("ch08.image", image_positions)'
+    ),
     properties=[
         Property("the shape of the table", image_shape),
         Property("2 rows of 3 patches", image_is_right, points=2),
