@@ -123,8 +123,7 @@ image = Exercise(
     title="Positions of an image",
     kind="build",
     stub=(
-        "def image_positions(rows, columns, size):\n    # your code\n    ...\n\n\n"
-        'check("ch08.image", image_positions)'
+        'def image_positions(rows, columns, size):\n    # your code\n    ...\n\n\ncheck("ch08.image", image_positions)'
     ),
     properties=[
         Property("the shape of the table", image_shape),
