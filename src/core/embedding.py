@@ -26,7 +26,7 @@ class Embedding(Layer):
         self.weight = Tensor(0.1 * choose_generator(generator).standard_normal((count, size)))
 
     def forward(self, x: Tensor) -> Tensor:
-        ids = x.data
+        ids = x.data.copy()  # what is looked up now, should someone write into x.data before backward
         count = self.weight.shape[0]
         if ids.dtype.kind != "i":
             raise TypeError(f"Embedding looks up integers, got {ids.dtype}: pass token ids")
@@ -39,4 +39,4 @@ class Embedding(Layer):
             np.add.at(grad, ids, out.grad)  # an id that occurs twice receives both gradients
             self.weight.grad += grad
 
-        return out.attach(gradient_fn, (self.weight,))
+        return out.attach(gradient_fn, (self.weight, x))

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
+from .arrays import check_broadcast, check_product, power, product
 from .graph import CONSTANT, Variable
 
 
@@ -77,33 +79,29 @@ class Tensor(Variable):
         if isinstance(exponent, Tensor) and exponent.differentiable:
             raise TypeError("the exponent must be a number or an array: for two tensors write (a.log() * b).exp()")
         x, n = _operands(self, exponent)
-        out = Tensor(_power(x.data, n.data))
+        out = Tensor(power(x.data, n.data))
 
         def gradient_fn() -> None:
-            slope = n.data * _power(x.data, np.where(n.data == 0, 1, n.data - 1).astype(x.dtype))
+            slope = n.data * power(x.data, np.where(n.data == 0, 1, n.data - 1).astype(x.dtype))
             x.grad += out.grad * slope
 
         return out.attach(gradient_fn, (x,))
 
     def __matmul__(self, other: Any) -> Tensor:
-        a, b = _operands(self, other)
+        a, b = _as_tensors(self, other)
         if a.ndim == 0 or b.ndim == 0:
             raise ValueError(f"@ needs vectors or matrices, got shapes {a.shape} and {b.shape}: use * for numbers")
         if a.ndim == 1:
-            product = a.reshape(1, -1) @ b
-            return product.reshape(*product.shape[:-2], *product.shape[-1:]) if b.ndim > 1 else product.reshape(())
+            row = a.reshape(1, -1) @ b
+            return row.reshape(*row.shape[:-2], *row.shape[-1:]) if b.ndim > 1 else row.reshape(())
         if b.ndim == 1:
             return (a @ b.reshape(-1, 1)).reshape(a.shape[:-1])
-        if a.shape[-1] != b.shape[-2]:
-            raise ValueError(
-                f"@ sums over the last axis of the first and the last but one of the second: "
-                f"{a.shape} @ {b.shape} has {a.shape[-1]} against {b.shape[-2]}"
-            )
-        out = Tensor(_product(a.data, b.data))
+        check_product(a.shape, b.shape)
+        out = Tensor(product(a.data, b.data))
 
         def gradient_fn() -> None:
             if a.differentiable:
-                a.grad += _product(out.grad, b.data.swapaxes(-1, -2))
+                a.grad += product(out.grad, b.data.swapaxes(-1, -2))
             if b.differentiable and b.ndim == 2:  # the rows of all batches count: one large product
                 b.grad += a.data.reshape(-1, a.shape[-1]).T @ out.grad.reshape(-1, b.shape[-1])
             elif b.differentiable:
@@ -115,7 +113,7 @@ class Tensor(Variable):
         return self * -1
 
     def __sub__(self, other: Any) -> Tensor:
-        return self + -_operands(self, other)[1]  # as tensors: NumPy would turn -uint8(1) into 255
+        return self + -_as_tensors(self, other)[1]  # as tensors: NumPy would turn -uint8(1) into 255
 
     def __radd__(self, other: Any) -> Tensor:
         return self + other
@@ -139,7 +137,11 @@ class Tensor(Variable):
 
     def reshape(self, *shape: Any) -> Tensor:
         """The same numbers in another shape, given as numbers or as one tuple; -1 stands for "what is left"."""
-        out = Tensor(self.data.reshape(*shape))
+        try:
+            out = Tensor(self.data.reshape(*shape))
+        except ValueError:
+            wanted = shape[0] if len(shape) == 1 else shape
+            raise ValueError(f"the {self.data.size} numbers of shape {self.shape} do not fill shape {wanted}") from None
 
         def gradient_fn() -> None:
             self.grad += out.grad.reshape(self.shape)
@@ -208,8 +210,7 @@ class Tensor(Variable):
 
     def __getitem__(self, index: Any) -> Tensor:
         """The elements that NumPy's indexing gives; an element taken several times gets the sum of the gradients."""
-        if isinstance(index, Tensor):
-            index = index.data
+        index = _fixed(index)
         out = Tensor(self.data[index])
 
         def gradient_fn() -> None:
@@ -218,6 +219,20 @@ class Tensor(Variable):
             self.grad += grad
 
         return out.attach(gradient_fn, (self,))
+
+    def __eq__(self, other: Any) -> Any:
+        """Where the elements are equal, as a constant tensor of booleans; so `==` is the way to make a mask."""
+        if other is None or isinstance(other, str):
+            return NotImplemented
+        a, b = _operands(self, other)
+        return _constant(a.data == b.data)
+
+    def __ne__(self, other: Any) -> Any:
+        """Where the elements differ, as a constant tensor of booleans."""
+        same = self.__eq__(other)
+        return same if same is NotImplemented else _constant(~same.data)
+
+    __hash__ = object.__hash__  # a tensor in a set or dictionary is itself, whatever it holds
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -228,6 +243,8 @@ class Tensor(Variable):
         return (self[index] for index in range(len(self)))
 
     def __bool__(self) -> bool:
+        if self.data.size != 1:
+            raise ValueError(f"shape {self.shape} is neither true nor false: write (a == b).data.all(), or any()")
         return bool(self.item())
 
 
@@ -239,6 +256,14 @@ def _constant(value: Any) -> Tensor:
 
 
 def _operands(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Both operands as tensors of shapes that broadcast."""
+    a, b = _as_tensors(a, b)
+    if a.shape != b.shape:
+        check_broadcast(a.shape, b.shape)
+    return a, b
+
+
+def _as_tensors(a: Any, b: Any) -> tuple[Tensor, Tensor]:
     """Both operands as tensors; an integer one takes the float type of the other (int64 @ float32 would be float64)."""
     a = a if isinstance(a, Tensor) else _constant(a)
     b = b if isinstance(b, Tensor) else _constant(b)
@@ -249,13 +274,8 @@ def _operands(a: Any, b: Any) -> tuple[Tensor, Tensor]:
     return a, b
 
 
-def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a @ b; with one matrix on the right the rows of all batches make one large product, which is faster."""
-    if b.ndim > 2 or a.ndim == 2:
-        return a @ b
-    return (a.reshape(-1, a.shape[-1]) @ b).reshape(*a.shape[:-1], b.shape[-1])
-
-
-def _power(x: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """x ** n; NumPy takes 40 times as long for a cube as for two products."""
-    return x * x * x if n.ndim == 0 and n == 3 else x**n
+def _fixed(index: Any) -> Any:
+    """An index as NumPy takes it, copied, so that a later change of it does not lead the gradient elsewhere."""
+    if isinstance(index, tuple):
+        return tuple(_fixed(part) for part in index)
+    return deepcopy(index.data if isinstance(index, Tensor) else index)

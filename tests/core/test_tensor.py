@@ -190,7 +190,7 @@ def test_a_number_has_no_length_and_cannot_be_iterated():
 
 def test_truth_of_one_number():
     assert Tensor(2.0) and not Tensor(0.0)
-    with pytest.raises(ValueError, match=r"one element.*\(2,\)"):
+    with pytest.raises(ValueError, match=r"shape \(2,\) is neither true nor false"):
         bool(Tensor([1.0, 2.0]))
 
 
@@ -207,3 +207,19 @@ def test_arithmetic_keeps_float32(rng):
             out.backward(np.ones(out.shape))
             assert out.dtype == np.float32 and x.grad.dtype == np.float32
             x.grad = None
+
+
+def test_equality_is_elementwise_and_constant():
+    x = Tensor([[1.0, 2.0], [3.0, 1.0]])
+    for same in (x == 1, x == Tensor(1.0), 1.0 == x, x == np.array([1.0, 1.0]), x == [1, 1]):  # noqa: SIM300
+        assert same.dtype == np.bool_ and not same.differentiable
+        np.testing.assert_array_equal(same.data, [[True, False], [False, True]])
+    np.testing.assert_array_equal((x != 1).data, [[False, True], [True, False]])
+    np.testing.assert_array_equal((x == [[1], [3]]).data, [[True, False], [True, False]])
+    assert (Tensor([1, 2]) == Tensor([1, 3])).data.tolist() == [True, False]
+    assert (x == None) is False and (x != None) is True and x != "text"  # noqa: E711
+
+
+def test_a_tensor_in_a_set_or_dictionary_is_itself():
+    a, b = Tensor([1.0, 2.0]), Tensor([1.0, 2.0])
+    assert len({a, b, a}) == 2 and {a: 1, b: 2}[b] == 2 and a in {a} and b not in {a}

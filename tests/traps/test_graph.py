@@ -160,6 +160,30 @@ def test_t15_data_that_changed_after_the_forward_pass_is_noticed():
         y.backward()
 
 
+@pytest.mark.parametrize("kind", [list, np.array, Tensor, lambda ids: (np.array(ids), slice(None)), lambda ids: [ids]])
+def test_t15_an_index_that_changed_later_does_not_lead_the_gradient_elsewhere(kind):
+    x, index = Tensor([[1.0], [2.0], [3.0]]), kind([0])
+    y = x[index].sum()
+    inner = index
+    while not isinstance(inner, np.ndarray | Tensor) and not isinstance(inner[0], int):
+        inner = inner[0]
+    (inner.data if isinstance(inner, Tensor) else inner)[0] = 2
+    y.backward()
+    np.testing.assert_array_equal(x.grad, [[1.0], [0.0], [0.0]])
+
+
+def test_t15_ids_that_changed_after_a_look_up_are_noticed_or_do_no_harm():
+    table, ids = src.core.Embedding(3, 1), Tensor([0])
+    y = table(ids).sum()
+    ids.data[0] = 2  # not noticed, and without effect
+    y.backward()
+    np.testing.assert_array_equal(table.weight.grad, [[1.0], [0.0], [0.0]])
+    y = table(ids).sum()
+    ids.data = [1]
+    with pytest.raises(RuntimeError, match="changed after the forward pass"):
+        y.backward()
+
+
 def test_t15_an_optimizer_step_before_backward_is_noticed(rng):
     model, x = small_gpt(), ids(rng)
     optimizer = AdamWOptimizer(model.parameters)
