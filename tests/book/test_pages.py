@@ -39,7 +39,8 @@ def articles(pages: dict[Path, BeautifulSoup]) -> dict[Path, BeautifulSoup]:
 
 def toc_files() -> list[str]:
     toc = yaml.safe_load((PROJECT / "_toc.yml").read_text(encoding="utf-8"))
-    return [toc["root"], *(entry["file"] for part in toc["parts"] for entry in part["chapters"])]
+    entries = [entry for part in toc["parts"] for entry in part["chapters"]]
+    return [toc["root"], *(each["file"] for entry in entries for each in [entry, *entry.get("sections", [])])]
 
 
 def test_the_toc_names_every_source_and_no_other() -> None:
