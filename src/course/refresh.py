@@ -8,6 +8,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from src.course.gates import find_spans
 from src.course.generated import write_generated_cells
 from src.course.notebooks import ONE_THREAD
 from src.course.progress import write_atomically
@@ -24,6 +25,7 @@ LANGUAGE = {
     "pygments_lexer": "ipython3",
 }
 OF_ONE_SESSION = ("execution", "ExecuteTime", "collapsed", "scrolled", "editable", "slideshow", "trusted")
+SOLUTION = "# Solution"  # the first line of a solution's code: JupyterLab shows that line of a folded cell
 FOLDED = {"hide-output": "outputs_hidden", "hide-input": "source_hidden"}  # the page's tags, JupyterLab's metadata
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -40,6 +42,7 @@ def refresh(path: Path) -> list[str]:
     """
     notebook = nbformat.read(path, as_version=4)
     write_generated_cells(notebook, path.name)
+    cover_solutions(notebook)
     execute(notebook, path.parent, path.name)
     normalise(notebook)
     nbformat.validate(notebook)
@@ -67,7 +70,9 @@ def execute(notebook: NotebookNode, folder: Path, name: str) -> None:
     except CellExecutionError as error:
         raise RefreshError(f"{name}: {_failing_cell(notebook)} raised {error.ename}: {error.evalue}") from None
     except CellTimeoutError:
-        raise RefreshError(f"{name}: a cell took more than {SECONDS_A_CELL} seconds") from None
+        running = next((cell for cell in notebook.cells if cell.cell_type == "code" and not cell.execution_count), None)
+        which = f"the cell that begins {running.source.strip().splitlines()[0]!r}" if running else "a cell"
+        raise RefreshError(f"{name}: {which} took more than {SECONDS_A_CELL} seconds: is the machine busy?") from None
     except DeadKernelError:
         raise RefreshError(f"{name}: the kernel ended while it ran the cells, for lack of memory perhaps") from None
     for number, cell in enumerate(notebook.cells, start=1):
@@ -82,6 +87,16 @@ def _failing_cell(notebook: NotebookNode) -> str:
         if not tolerated and any(output.output_type == "error" for output in cell.get("outputs", [])):
             return f"cell {number} ({cell.source.strip().splitlines()[0]})"
     return "a cell"
+
+
+def cover_solutions(notebook: NotebookNode) -> None:
+    """Begin the code of each solution with a line that gives nothing away, and fold it."""
+    for span in find_spans(notebook):
+        for cell in notebook.cells[span.first : span.last + 1] if span.kind == "solution" else []:
+            if cell.cell_type == "code":
+                cell.metadata["jupyter"] = {"source_hidden": True, "outputs_hidden": True}
+                if not cell.source.startswith(SOLUTION):
+                    cell.source = f"{SOLUTION}\n{cell.source}"
 
 
 def normalise(notebook: NotebookNode) -> None:
