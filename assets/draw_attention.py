@@ -1,6 +1,6 @@
 """The picture of the README: where two heads of a small GPT look while they read a verse.
 
-    python assets/draw_attention.py     # trains for a minute or two, then writes assets/attention.png
+    OPENBLAS_NUM_THREADS=1 python assets/draw_attention.py    # trains for a minute, then writes assets/attention.png
 
 The heads are two of eight, chosen because what they do can be seen. Another machine may draw slightly other shades.
 """
