@@ -1,7 +1,7 @@
 """The engine: tensors, layers, losses, optimizers and training, on NumPy alone.
 
-Reading order: gradient, precision, graph, arrays, tensor, layer; linear, embedding, activation, masking,
-normalization, dropout, attention; loss, optimizer, scheduler, dataset, trainer, checkpoint, random.
+Reading order: gradient, precision, graph, arrays, tensor, layer; random, linear, embedding, activation, erf, masking,
+normalization, dropout, attention; loss, optimizer, scheduler, dataset, trainer, checkpoint.
 """
 
 from .activation import GELU, ReLU, Softmax
