@@ -7,7 +7,6 @@ The file holds results, no times: {"ch05.noun": {"points": 3, "of": 3, "hints": 
 
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,14 +79,17 @@ def record_hint(exercise_id: str, number: int) -> None:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a text file so that a reader, or a crash in between, sees the old file or the new one and nothing else."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", text=True)
+    """Write a text file so that a reader, or a crash in between, sees the old file or the new one and nothing else.
+
+    The engine's checkpoints have the same few lines for bytes; this module must load where NumPy is missing.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")  # opened in the ordinary way, for ordinary permissions
     try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 
