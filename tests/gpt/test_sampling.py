@@ -54,6 +54,14 @@ def test_t34_ties_keep_the_lowest_ids_and_large_k_keeps_all():
     assert np.count_nonzero(probabilities(tied, top_k=99)) == 4
 
 
+def test_t34_ties_keep_the_lowest_ids_among_many():
+    """NumPy's default sort is stable for short arrays only."""
+    many = np.random.default_rng(0).integers(0, 3, 500).astype(float)
+    best = np.flatnonzero(many == many.max())
+    assert np.flatnonzero(probabilities(many, top_k=5)).tolist() == best[:5].tolist()
+    assert probabilities(many, temperature=0).argmax() == best[0]
+
+
 def test_t33_probabilities_sum_to_one_in_float64():
     logits = np.random.default_rng(0).standard_normal(50_000).astype(np.float32)
     result = probabilities(logits, temperature=1e-3)
