@@ -1,24 +1,27 @@
 """The language model of this course, made of parts of `src.core`.
 
-Reading order: data, positions, embedding, attention, feed_forward, block, builder, model; then loss,
+Reading order: tokenizer, data, positions, embedding, attention, feed_forward, block, builder, model; then loss,
 trainer, sampling, cache.
 """
 
 from .attention import GPTAttention
 from .block import BareTransformer, GPTTransformer
-from .data import CharDataset
+from .data import CharDataset, TokenDataset
 from .embedding import GPTEmbedding
 from .feed_forward import GPTFeedForward
 from .loss import GPTLoss
 from .model import GPT, GPTOutput
 from .positions import LearnedPositions, PositionalEncoding, sinusoidal_positions
 from .sampling import generate, probabilities
+from .tokenizer import BytePairTokenizer, CharTokenizer, Tokenizer, merge_pair, tokenizer_from_json
 from .trainer import GPTTrainer
 
 __all__ = [
     "GPT",
     "BareTransformer",
+    "BytePairTokenizer",
     "CharDataset",
+    "CharTokenizer",
     "GPTAttention",
     "GPTEmbedding",
     "GPTFeedForward",
@@ -28,7 +31,11 @@ __all__ = [
     "GPTTransformer",
     "LearnedPositions",
     "PositionalEncoding",
+    "TokenDataset",
+    "Tokenizer",
     "generate",
+    "merge_pair",
     "probabilities",
     "sinusoidal_positions",
+    "tokenizer_from_json",
 ]
