@@ -17,7 +17,7 @@ from typing import Any
 from src.core import AdamWOptimizer, WarmupCosineScheduler, seed
 from src.core.checkpoint import write_atomically
 from src.course.corpora import corpus_path
-from src.gpt import GPT, CharDataset, GPTLoss, GPTTrainer
+from src.gpt import GPT, CharDataset, GPTLoss, GPTTrainer, TokenDataset
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "runs"
 EVERY = 10  # steps between two stored losses
@@ -39,6 +39,11 @@ class Setup:
     warmup_steps: int = 100
     shuffle: bool = True
 
+    def dataset(self) -> TokenDataset:
+        """The corpus in windows, a token a character. A subclass may choose other tokens."""
+        path = corpus_path(self.corpus)
+        return CharDataset(path, self.batch_size, self.context_size, self.stride, shuffle=self.shuffle)
+
 
 @dataclass
 class Run:
@@ -48,7 +53,7 @@ class Run:
     losses: list[float]
     test_loss: float | None
     trainer: GPTTrainer = field(repr=False)
-    dataset: CharDataset = field(repr=False)
+    dataset: TokenDataset = field(repr=False)
 
 
 def train(setup: Setup, model: Callable[..., GPT] = GPT, number: int = 0, steps: int | None = None) -> Run:
@@ -58,9 +63,7 @@ def train(setup: Setup, model: Callable[..., GPT] = GPT, number: int = 0, steps:
     initial weights and on the order of the windows.
     """
     seed(number)
-    dataset = CharDataset(
-        corpus_path(setup.corpus), setup.batch_size, setup.context_size, setup.stride, shuffle=setup.shuffle
-    )
+    dataset = setup.dataset()
     gpt = model(dataset.vocab_size, setup.context_size, setup.embedding_size, setup.blocks)
     trainer = GPTTrainer(gpt, GPTLoss(), AdamWOptimizer(gpt.parameters, lr=setup.lr))
     scheduler = WarmupCosineScheduler(setup.lr, setup.steps, setup.warmup_steps, setup.min_lr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import Trainer
-from .data import CharDataset
+from .data import TokenDataset
 from .model import GPT
 from .sampling import generate
 
@@ -17,7 +17,7 @@ class GPTTrainer(Trainer):
 
     def generate(
         self,
-        dataset: CharDataset,
+        dataset: TokenDataset,
         prompt: str,
         steps: int = 256,
         temperature: float = 1.0,
@@ -25,6 +25,6 @@ class GPTTrainer(Trainer):
         top_p: float | None = None,
         generator: np.random.Generator | None = None,
     ) -> str:
-        """The prompt and `steps` characters that the model adds; the options are those of `src.gpt.generate`."""
+        """The prompt and `steps` tokens that the model adds; the options are those of `src.gpt.generate`."""
         tokens = generate(self.model, dataset.encode(prompt), steps, temperature, top_k, top_p, generator)
         return dataset.decode(tokens)
