@@ -20,6 +20,14 @@ def test_bars_follow_the_order_before_and_outlines_are_before():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["after", "before"]
 
 
+def test_each_panel_may_have_its_own_before():
+    other = [0.1, 0.2, 0.3, 0.4]
+    figure = distribution_bars([[0, 0.5, 0.5, 0], [0, 0, 0, 1]], [BEFORE, other], "abcd", ["x", "y"])
+    for axes, names, heights in zip(figure.axes, ("dabc", "dcba"), ([0, 0, 0.5, 0.5], [1, 0, 0, 0]), strict=True):
+        assert "".join(tick.get_text() for tick in axes.get_xticklabels()) == names
+        np.testing.assert_allclose([bar.get_height() for bar in axes.containers[0]], heights)
+
+
 def test_only_the_likeliest_are_drawn():
     axes = distribution_bars([BEFORE], BEFORE, "abcd", ["x"], most=2).axes[0]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["d", "a"]
