@@ -1,6 +1,6 @@
 """What chapters need around the model: corpora, figures, exercises and their checks.
 
-    from src.course import check, hint, progress, read_corpus, attention_heatmap
+    from src.course import check, hint, progress, read_corpus, attention_heatmap, shipped_model
 
 `check` comes in at once, because its file has the same name and Python would otherwise hand out the module; it needs
 nothing but the standard library. The others come on first use, so that `python -m src.course doctor` runs in an
@@ -16,6 +16,7 @@ from src.course.progress import progress
 if TYPE_CHECKING:
     from src.course.corpora import corpus_path, read_corpus
     from src.course.figures import attention_heatmap, curves, heatmap
+    from src.course.shipped import shipped_model
 
 __all__ = [
     "attention_heatmap",
@@ -26,6 +27,7 @@ __all__ = [
     "hint",
     "progress",
     "read_corpus",
+    "shipped_model",
 ]
 
 _HOME = {
@@ -34,6 +36,7 @@ _HOME = {
     "attention_heatmap": "src.course.figures",
     "curves": "src.course.figures",
     "heatmap": "src.course.figures",
+    "shipped_model": "src.course.shipped",
 }
 
 

@@ -32,6 +32,10 @@ def main(arguments: list[str] | None = None) -> int:
     command = commands.add_parser("runs", help="train what is missing of a chapter's stored runs (may take an hour)")
     command.add_argument("chapter", type=int, help="its number, such as 5")
 
+    command = commands.add_parser("corpus", help="fetch a text if it is not here yet, and print where it is")
+    command.add_argument("name", help="shakespeare, shakespeare-complete or tinyshakespeare")
+    command.add_argument("--source", type=Path, metavar="FILE", help="without network: take it from this file")
+
     options = parser.parse_args(arguments)
     run = {
         "open": _open,
@@ -40,6 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         "refresh": _refresh,
         "edition": _edition,
         "runs": _runs,
+        "corpus": _corpus,
     }
     try:
         return run[options.command](options)
@@ -100,6 +105,13 @@ def _runs(options: argparse.Namespace) -> int:
     from src.course.runs import make_runs
 
     make_runs(options.chapter)
+    return 0
+
+
+def _corpus(options: argparse.Namespace) -> int:
+    from src.course.corpora import corpus_path
+
+    print(corpus_path(options.name, options.source))
     return 0
 
 

@@ -63,6 +63,6 @@ def stream_text(tokenizer: Tokenizer, tokens: Iterable[int]) -> Iterator[str]:
         whole = len(text) - text.endswith(CUT)  # bytes that follow may still change the last sign
         if whole > given:
             yield text[given:whole]
-        waiting, given = (waiting, max(whole, given)) if text.endswith(CUT) else ([], 0)
+        waiting, given = (waiting, whole) if text.endswith(CUT) else ([], 0)
     if waiting:
         yield tokenizer.decode(waiting)[given:]
