@@ -30,16 +30,17 @@ def distribution_bars(
     down = -(-len(table) // 2)
     with style_context(["default", STYLE]):
         figure = new_figure(WIDTH, 0.5 + 1.7 * down)
-        grid = list(figure.subplots(down, min(2, len(table)), squeeze=False, sharey=True).flat)
+        grid = list(figure.subplots(down, min(2, len(table)), squeeze=False, sharey="row").flat)
         for panel in grid[len(table) :]:
             panel.remove()
-        for panel, row, outline, title in zip(grid, table, outlines, titles, strict=False):
+        for number, (panel, row, outline, title) in enumerate(zip(grid, table, outlines, titles, strict=False)):
+            beside = slice(number // 2 * 2, number // 2 * 2 + 2)  # the panels of this line
             order = np.argsort(-outline, kind="stable")[:most]
             places, names = np.arange(len(order)), [visible(labels[token]) for token in order]
             panel.bar(places, row[order], width=0.8, color=COLOURS[0], label="after")
             panel.bar(places, outline[order], width=0.8, facecolor="none", edgecolor="0.25", label="before")
-            panel.set(title=title, ylim=(0, 1.05 * max(table.max(), outlines.max())))
-            panel.set_xticks(places, names, parse_math=False, fontsize=9)
+            panel.set(title=title, ylim=(0, 1.05 * max(table[beside].max(), outlines[beside].max())))
+            panel.set_xticks(places, names, parse_math=False, fontsize=9, fontfamily="monospace")
             panel.spines[["top", "right"]].set_visible(False)
         figure.legend(*grid[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
         figure.supxlabel("next token, likeliest first", fontsize="medium")
