@@ -7,6 +7,8 @@ import math
 import numpy as np
 
 from .erf import erf
+from .fast.gelu import gelu_tanh
+from .fast.switch import is_on
 from .layer import Layer
 from .tensor import Tensor
 
@@ -47,7 +49,9 @@ class GELU(Layer):
         self.approximate = approximate
 
     def forward(self, x: Tensor) -> Tensor:
-        return _gelu_exact(x) if self.approximate == "none" else _gelu_tanh(x)
+        if self.approximate == "none":
+            return _gelu_exact(x)
+        return gelu_tanh(x) if is_on() and x.dtype.kind == "f" else _gelu_tanh(x)
 
 
 def _gelu_exact(x: Tensor) -> Tensor:

@@ -44,13 +44,17 @@ class Storage:
         self.gradient: np.ndarray | None = None  # None until something has been received
         self.version = 0  # counts the changes of data, so that `backward` notices one that came too early
 
-    def receive(self, gradient: Any) -> None:
-        """The one door into a gradient: undo broadcasting, check the shape, keep the dtype, own the buffer."""
+    def receive(self, gradient: Any, fresh: bool = False) -> None:
+        """The one door into a gradient: undo broadcasting, check the shape, keep the dtype, own the buffer.
+
+        `fresh` says that the caller made the array for this and lets go of it, so that it need not be copied.
+        """
         if self.data.dtype.kind != "f":
             raise TypeError("integers are constants and get no gradient, write Tensor([1., 2., 3.])")
         gradient = unbroadcast(np.asarray(gradient), self.data.shape)
         if self.gradient is None:
-            self.gradient = np.array(gradient, dtype=self.data.dtype)  # a copy: no two tensors share a buffer
+            # A copy, unless it is fresh: no two tensors share a buffer.
+            self.gradient = np.array(gradient, dtype=self.data.dtype, copy=None if fresh else True)
         else:
             np.add(self.gradient, gradient, out=self.gradient, casting="same_kind")
 

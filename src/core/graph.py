@@ -128,12 +128,24 @@ class Variable:
 
     @grad.setter
     def grad(self, values: Any) -> None:
+        if values is None:
+            self._storage.gradient = None
+            return
         if isinstance(values, Gradient) and values.belongs_to(self._storage):  # the second half of `x.grad += g`
             return
         fresh = Storage(self.data)  # received apart, so that a gradient that does not fit leaves the old one alone
-        if values is not None:
-            fresh.receive(values)
+        fresh.receive(values)
         self._storage.gradient = fresh.gradient
+
+    @property
+    def received(self) -> np.ndarray:
+        """The gradient as a plain array, to read; for operations that are there for speed."""
+        gradient = self._storage.gradient
+        return np.zeros(self.shape, dtype=self.dtype) if gradient is None else gradient
+
+    def receive(self, gradient: np.ndarray) -> None:
+        """Add a gradient in a new array that nobody else holds: the first one is kept, not copied."""
+        self._storage.receive(gradient, fresh=True)
 
     @property
     def has_grad(self) -> bool:
@@ -155,7 +167,7 @@ class Variable:
     @property
     def differentiable(self) -> bool:
         """False for constants: integers, and what was computed from them or without recording."""
-        return self.dtype.kind == "f" and not isinstance(self._record, str)
+        return self._storage.data.dtype.kind == "f" and not isinstance(self._record, str)
 
     @property
     def computed(self) -> bool:

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from .fast.linear import linear
+from .fast.switch import is_on
 from .layer import Layer
 from .random import choose_generator
 from .tensor import Tensor
@@ -32,6 +34,8 @@ class Linear(Layer):
         inputs = self.weight.shape[0]
         if x.ndim == 0 or x.shape[-1] != inputs:
             raise ValueError(f"Linear takes {inputs} inputs in the last axis, got shape {x.shape}")
+        if is_on() and x.dtype == self.weight.dtype:
+            return linear(x, self.weight, self.bias)
         y = x @ self.weight  # (..., inputs) @ (inputs, outputs) -> (..., outputs)
         return y if self.bias is None else y + self.bias
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from ..core import Composite, Dropout, Linear, Tensor
 from ..core.attention import attention_weights
+from ..core.fast import is_on
+from ..core.fast.attention import causal_attention
 from ..core.linear import check_size
 from .cache import LayerCache
 
@@ -41,9 +43,10 @@ class GPTAttention(Composite):
         super().__init__([self.query, self.key, self.value, self.output, self.dropout])
 
     def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
-        query = self.split(self.query(x))  # (B, H, T, D)
-        key = self.split(self.key(x))
-        value = self.split(self.value(x))
+        query, key, value = self.query(x), self.key(x), self.value(x)  # (B, T, C)
+        if is_on() and cache is None and not self._weights_needed():
+            return self.dropout(self.output(causal_attention(query, key, value, self.heads)))
+        query, key, value = self.split(query), self.split(key), self.split(value)  # (B, H, T, D)
         if cache is not None:
             key, value = cache.extend(key, value)  # (B, H, past + T, D)
         weights = attention_weights(query, key, causal=True)  # (B, H, T, past + T)
@@ -51,6 +54,11 @@ class GPTAttention(Composite):
             self.weights = weights.data
         mixed = self.dropout(weights) @ value  # (B, H, T, past + T) @ (B, H, past + T, D) -> (B, H, T, D)
         return self.dropout(self.output(self.merge(mixed)))
+
+    def _weights_needed(self) -> bool:
+        """True if someone wants to see the weights, or dropout to change them."""
+        shown = self.keep_weights and not Tensor.recording()
+        return shown or (self.dropout.training and self.dropout.rate > 0.0)
 
     def split(self, x: Tensor) -> Tensor:
         """(B, T, C) to (B, H, T, D): head h gets channels h * D to (h + 1) * D of every token."""

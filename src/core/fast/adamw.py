@@ -1,0 +1,72 @@
+"""One AdamW step over all parameters at once: their numbers laid end to end, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..tensor import Tensor
+from .threads import share_blocks
+
+
+class Flat:
+    """Zeros in the shapes of some arrays, as pieces of one row of numbers: `row` (N,) and `pieces`.
+
+    Arrays of different float types cannot share a row; then `row` is None.
+    """
+
+    def __init__(self, like: Sequence[np.ndarray]):
+        self.row: np.ndarray | None = None
+        self.pieces = [np.zeros_like(array) for array in like]
+        if len({array.dtype for array in like}) == 1:
+            self.row = np.zeros(sum(array.size for array in like), dtype=like[0].dtype)
+            ends = np.cumsum([array.size for array in like])
+            cut = np.split(self.row, ends[:-1])
+            self.pieces = [piece.reshape(array.shape) for piece, array in zip(cut, like, strict=True)]
+
+
+def adamw_step(
+    parameters: Sequence[Tensor],
+    means: Flat,
+    squares: Flat,
+    lr: float,
+    betas: tuple[float, float],
+    eps: float,
+    weight_decay: float,
+    steps: int,
+) -> None:
+    """What AdamWOptimizer.update does to each, for parameters that all have a gradient and took `steps` with this."""
+    change = np.concatenate([parameter.received.reshape(-1) for parameter in parameters])  # first the gradients
+    _replace(change, means.row, squares.row, lr, betas, eps, steps)
+    start = 0
+    for parameter in parameters:
+        size = parameter.data.size
+        if parameter.ndim >= 2:
+            np.multiply(parameter.data, 1.0 - lr * weight_decay, out=parameter.data)
+        parameter.data -= change[start : start + size].reshape(parameter.shape)
+        start += size
+
+
+def _replace(grad, mean, square, lr: float, betas: tuple[float, float], eps: float, steps: int) -> None:  # type: ignore[no-untyped-def]
+    """Update the rows of averages, and put what is to be taken from the parameters in place of the gradients."""
+    beta1, beta2 = betas
+    rate = lr / (1.0 - beta1**steps)
+    correction = 1.0 / (1.0 - beta2**steps)
+
+    def work(part: slice) -> None:
+        g, m, v = grad[part], mean[part], square[part]
+        scratch = g * g
+        scratch *= 1.0 - beta2
+        v *= beta2
+        v += scratch
+        g *= 1.0 - beta1
+        m *= beta1
+        m += g
+        np.multiply(v, correction, out=scratch)
+        np.sqrt(scratch, out=scratch)
+        scratch += eps
+        np.divide(m, scratch, out=g)
+        g *= rate
+
+    share_blocks(work, len(grad), 1, passes=12)

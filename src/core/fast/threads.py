@@ -1,0 +1,87 @@
+"""Share the parts of an operation among a few threads. NumPy computes outside the interpreter lock, so they overlap.
+
+Parts are cut by the shapes alone and each writes its own piece of the result, so the result does not depend on how many
+threads there are. The BLAS library inside NumPy has threads of its own, which wait by spinning: while ours are at work
+it is held at one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from .memory import keep_freed_memory
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+MOST = 4  # more threads than that find too little to do in models of this size
+WORTHWHILE = 200_000  # multiplications, or numbers passed over, below which handing over costs more than it saves
+BLOCK = 1 << 15  # numbers: 128 kB of float32, so that a handful of passes over a block stays in the cache
+
+Task = Callable[[], object]
+
+
+def share(tasks: Iterable[Task], work: int) -> None:
+    """Run all tasks, in any order. `work` is about how many operations they are; few are not handed over."""
+    tasks = list(tasks)
+    pool = _pool() if work >= WORTHWHILE and len(tasks) > 1 else None
+    if pool is None:
+        for task in tasks:
+            task()
+        return
+    waiting = iter(tasks)  # whoever is free takes the next
+
+    def take() -> None:
+        for task in waiting:
+            task()
+
+    helpers = [pool.submit(take) for _ in range(min(count(), len(tasks)) - 1)]
+    try:
+        take()
+    finally:
+        for helper in helpers:
+            helper.result()
+
+
+def blocks(rows: int, width: int) -> Iterator[slice]:
+    """Consecutive slices of `rows` rows, `width` numbers each, that are about as large as BLOCK."""
+    step = max(1, BLOCK // max(width, 1))
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def share_blocks(work: Callable[[slice], object], rows: int, width: int, passes: int = 8) -> None:
+    """`work(part)` for all blocks of rows."""
+    parts = list(blocks(rows, width))
+    if len(parts) == 1:
+        work(parts[0])
+        return
+    share([lambda part=part: work(part) for part in parts], rows * width * passes)  # type: ignore[misc]
+
+
+@cache
+def count() -> int:
+    """How many threads share the work: the processors this process may use, at most MOST; ENGINE_THREADS overrides."""
+    if "ENGINE_THREADS" in os.environ:
+        return max(1, int(os.environ["ENGINE_THREADS"]))
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(available, MOST)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor | None:
+    """The threads, or None if there is one processor or BLAS cannot be held at one thread."""
+    keep_freed_memory()
+    if count() == 1:
+        return None
+    from concurrent.futures import ThreadPoolExecutor  # imported when needed: `import src.core` stays quick
+
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return None
+    threadpool_limits(limits=1, user_api="blas")
+    os.register_at_fork(after_in_child=_pool.cache_clear) if hasattr(os, "register_at_fork") else None
+    return ThreadPoolExecutor(count() - 1, thread_name_prefix="engine")

@@ -1,0 +1,246 @@
+"""Each fast form against the plain form beside it: the same values, the same gradients, whatever the shape."""
+
+import numpy as np
+import pytest
+
+from src.core import GELU, AdamWOptimizer, Embedding, LayerNorm, Linear, Tensor
+from src.core.fast import is_on, plain, threads
+from src.core.fast.attention import causal_attention
+from src.gpt import GPT, GPTAttention, GPTLoss, GPTTrainer
+
+SHAPES = [(1, 1, 8), (2, 5, 8), (3, 70, 8), (5, 300, 64)]  # the last ones are cut into several blocks and parts
+
+
+def both(make, *inputs):
+    """Values and gradients of `make(*tensors)` in the fast and in the plain form, as two lists of arrays."""
+    results = []
+    for context in (None, plain()):
+        tensors = [Tensor(array.copy()) for array in inputs]
+        if context is None:
+            out = make(*tensors)
+            start(out).backward()
+        else:
+            with context:
+                out = make(*tensors)
+                start(out).backward()
+        results.append([out.data, *(tensor.grad for tensor in tensors)])
+    return results
+
+
+def start(out):
+    """A scalar whose gradient is different at every place."""
+    return (out * np.cos(np.arange(out.data.size)).reshape(out.shape)).sum()
+
+
+def assert_equal(fast, slow, scale=1.0):
+    np.testing.assert_allclose(fast[0], slow[0], rtol=1e-6, atol=2e-6 * scale)
+    for one, other in zip(fast[1:], slow[1:], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("outputs", [3, 300])
+def test_linear(shape, outputs, rng):
+    weight = rng.standard_normal((shape[-1], outputs)) / shape[-1] ** 0.5
+
+    def make(x, w, b):
+        layer = Linear(shape[-1], outputs)
+        layer.weight, layer.bias = w, b
+        return layer(x)
+
+    fast, slow = both(make, rng.standard_normal(shape), weight, rng.standard_normal(outputs))
+    assert_equal(fast, slow, scale=30.0)  # sums over up to 1,500 rows, in another order
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gelu(shape, rng):
+    assert_equal(*both(GELU("tanh"), 3 * rng.standard_normal(shape)))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_layer_norm(shape, rng):
+    def make(x, w, b):
+        layer = LayerNorm(shape[-1])
+        layer.weight, layer.bias = w, b
+        return layer(x)
+
+    x, size = rng.standard_normal(shape) + 5.0, shape[-1]
+    assert_equal(*both(make, x, rng.standard_normal(size), rng.standard_normal(size)), scale=10.0)
+
+
+def test_layer_norm_of_equal_numbers_is_zero_in_every_block():
+    x = np.repeat(np.linspace(-50.0, 50.0, 700).astype(np.float32)[:, None], 96, axis=1)
+    assert np.abs(LayerNorm(96)(Tensor(x)).data).max() < 1e-3
+
+
+@pytest.mark.parametrize(("batch", "time", "heads"), [(1, 1, 1), (2, 7, 2), (9, 33, 4), (3, 130, 8)])
+def test_attention(batch, time, heads, rng):
+    layer = GPTAttention(16, heads)
+    assert_equal(*both(layer, rng.standard_normal((batch, time, 16))), scale=3.0)
+
+
+def test_attention_of_the_last_queries_only(rng):
+    key, value = Tensor(rng.standard_normal((2, 9, 8))), Tensor(rng.standard_normal((2, 9, 8)))
+    query = Tensor(rng.standard_normal((2, 9, 8)))
+    whole = causal_attention(query, key, value, 2).data
+    last = causal_attention(Tensor(query.data[:, 6:]), key, value, 2).data
+    np.testing.assert_allclose(last, whole[:, 6:], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [5, 5000])  # by a product, and by add.at
+def test_embedding(count, rng):
+    ids = Tensor(rng.integers(0, 5, (4, 6)))  # with repeated ids
+
+    def make(table):
+        layer = Embedding(count, 8)
+        layer.weight = table
+        return layer(ids)
+
+    assert_equal(*both(make, rng.standard_normal((count, 8))))
+
+
+def train(steps=6, **options):
+    settings = dict(vocab_size=11, context_size=32, embedding_size=32, blocks=2, heads=4) | options
+    model = GPT(**settings, generator=np.random.default_rng(1))
+    trainer = GPTTrainer(model, GPTLoss(), AdamWOptimizer(model.parameters, lr=1e-2))
+    ids = np.random.default_rng(2).integers(0, 11, (steps, 40, 33))
+    losses = [trainer.train_step(Tensor(row[:, :-1]), Tensor(row[:, 1:])) for row in ids]
+    return losses, model.state_dict(), trainer.optimizer.state_dict()
+
+
+@pytest.mark.parametrize("options", [{}, {"tied": True}, {"heads": 1, "positions": None}])
+def test_training_steps_of_a_whole_gpt_in_float64(options):
+    with Tensor.precision(np.float64):
+        losses, weights, state = train(**options)
+        with plain():
+            plain_losses, plain_weights, plain_state = train(**options)
+    np.testing.assert_allclose(losses, plain_losses, rtol=1e-11)
+    for name, array in weights.items():
+        np.testing.assert_allclose(array, plain_weights[name], rtol=1e-8, atol=1e-9, err_msg=name)
+    assert state.keys() == plain_state.keys()
+    for name, array in state.items():
+        np.testing.assert_allclose(array, plain_state[name], rtol=1e-8, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_result_does_not_depend_on_the_number_of_threads(count, monkeypatch):
+    def bytes_with(number):
+        monkeypatch.setattr(threads, "WORTHWHILE", 1)
+        monkeypatch.setattr(threads, "count", lambda: number)
+        threads._pool.cache_clear()
+        try:
+            losses, weights, _ = train(embedding_size=256)
+            return losses, {name: array.tobytes() for name, array in weights.items()}, threads._pool() is not None
+        finally:
+            threads._pool.cache_clear()
+
+    *alone, threaded = bytes_with(1)
+    assert not threaded
+    *together, threaded = bytes_with(count)
+    assert threaded == (count > 1) and alone == together
+
+
+def test_an_error_in_a_part_reaches_the_caller(monkeypatch):
+    monkeypatch.setattr(threads, "WORTHWHILE", 1)
+    monkeypatch.setattr(threads, "count", lambda: 2)
+    threads._pool.cache_clear()
+
+    def fail():
+        raise ValueError("in a part")
+
+    with pytest.raises(ValueError, match="in a part"):
+        threads.share([fail, fail, lambda: None], work=10)
+    threads._pool.cache_clear()
+
+
+def test_every_task_runs_once(monkeypatch):
+    monkeypatch.setattr(threads, "count", lambda: 3)
+    threads._pool.cache_clear()
+    done = []
+    threads.share([lambda number=number: done.append(number) for number in range(500)], work=10**9)
+    threads._pool.cache_clear()
+    assert sorted(done) == list(range(500))
+
+
+def test_blocks_cover_all_rows_once():
+    for rows, width in ((1, 1), (1000, 64), (40_000, 1), (7, 100_000)):
+        covered = [row for part in threads.blocks(rows, width) for row in range(part.start, part.stop)]
+        assert covered == list(range(rows))
+
+
+def test_plain_is_restored_after_an_error():
+    with pytest.raises(KeyError), plain():
+        raise KeyError
+    assert is_on()
+
+
+def test_plain_forms_run_inside_plain(monkeypatch):
+    """The switch reaches every place that has two forms: with the fast ones broken, plain() still computes."""
+    import src.core.activation
+    import src.core.embedding
+    import src.core.linear
+    import src.core.normalization
+    import src.core.optimizer
+    import src.gpt.attention
+
+    def broken(*_, **__):
+        raise AssertionError("the fast form was used")
+
+    places = [
+        (src.core.linear, "linear"),
+        (src.core.activation, "gelu_tanh"),
+        (src.core.normalization, "layer_norm"),
+        (src.core.embedding, "table_gradient"),
+        (src.core.optimizer, "adamw_step"),
+        (src.gpt.attention, "causal_attention"),
+    ]
+    for module, name in places:
+        monkeypatch.setattr(module, name, broken)
+    with plain():
+        train(steps=1)
+    for module, name in places:
+        monkeypatch.undo()
+        monkeypatch.setattr(module, name, broken)
+        with pytest.raises(AssertionError, match="the fast form"):
+            train(steps=1)
+
+
+def test_a_subclass_with_its_own_update_keeps_it():
+    class Frozen(AdamWOptimizer):
+        def update(self, index, parameter):
+            pass
+
+    weight = Tensor([[1.0]])
+    weight.grad += np.ones((1, 1))
+    Frozen([weight]).step()
+    assert weight.item() == 1.0
+
+
+def test_a_parameter_without_gradient_is_skipped_beside_others():
+    one, other = Tensor([[1.0]]), Tensor([[1.0]])
+    optimizer = AdamWOptimizer([one, other], lr=0.1)
+    one.grad += np.ones((1, 1))
+    optimizer.step()
+    assert other.item() == 1.0 and optimizer.steps.tolist() == [1, 0]
+    one.grad, other.grad = np.ones((1, 1)), np.ones((1, 1))
+    optimizer.step()
+    assert optimizer.steps.tolist() == [2, 1]
+
+
+def test_float_types_may_differ_between_parameters():
+    one, other = Tensor([[1.0]]), Tensor([[1.0]], dtype=np.float64)
+    optimizer = AdamWOptimizer([one, other], lr=0.1)
+    one.grad += np.ones((1, 1))
+    other.grad += np.ones((1, 1))
+    optimizer.step()
+    assert optimizer.means[0].dtype == np.float32 and optimizer.means[1].dtype == np.float64
+    assert one.item() < 1.0 and other.item() < 1.0
+
+
+def test_a_gradient_given_away_is_not_shared():
+    x = Tensor(np.zeros(3))
+    array = np.ones(3, dtype=np.float32)
+    x.receive(array)
+    assert x.received is array
+    x.grad += np.ones(3)
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
