@@ -7,7 +7,7 @@ import numpy as np
 LARGEST = 2048  # rows of the table: for a larger one the matrix of ones and zeros costs more than it saves
 
 
-def table_gradient(ids: np.ndarray, grad: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+def table_gradient(ids: np.ndarray, grad: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Row i of the result is the sum of those rows of grad (..., C) whose id (...) is i; `shape` is (V, C)."""
     count, size = shape
     rows = grad.reshape(-1, size)  # (N, C)
