@@ -1,7 +1,7 @@
 """The engine: tensors, layers, losses, optimizers and training, on NumPy alone.
 
 Reading order: gradient, precision, graph, arrays, tensor, layer; random, linear, embedding, activation, erf, masking,
-normalization, dropout, attention; loss, optimizer, scheduler, dataset, trainer, checkpoint.
+normalization, dropout, attention; loss, optimizer, muon, scheduler, dataset, trainer, checkpoint.
 """
 
 from .activation import GELU, ReLU, Softmax
@@ -15,10 +15,11 @@ from .layer import Composite, Layer
 from .linear import Linear
 from .loss import CrossEntropyLoss, Loss, MSELoss
 from .masking import Tril
+from .muon import MuonOptimizer
 from .normalization import LayerNorm
 from .optimizer import AdamWOptimizer, Optimizer, SGDOptimizer
 from .random import default_generator, seed
-from .scheduler import WarmupCosineScheduler
+from .scheduler import WarmupCosineScheduler, WarmupLinearScheduler
 from .tensor import Tensor
 from .trainer import Trainer
 
@@ -35,6 +36,7 @@ __all__ = [
     "Linear",
     "Loss",
     "MSELoss",
+    "MuonOptimizer",
     "Optimizer",
     "ReLU",
     "SGDOptimizer",
@@ -43,6 +45,7 @@ __all__ = [
     "Trainer",
     "Tril",
     "WarmupCosineScheduler",
+    "WarmupLinearScheduler",
     "check_gradients",
     "default_generator",
     "load_checkpoint",

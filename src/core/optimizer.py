@@ -193,7 +193,7 @@ class AdamWOptimizer(Optimizer):
 
     def check_state(self, state: Mapping[str, np.ndarray]) -> None:
         super().check_state(state)
-        _check_settings(state["betas"].tolist(), float(state["eps"]), float(state["weight_decay"]))
+        check_settings(state["betas"].tolist(), float(state["eps"]), float(state["weight_decay"]))
         if (state["steps"] < 0).any():
             raise ValueError(f"steps are counted from 0, the state has {state['steps'].min()}: it is damaged")
         for index in range(len(self.parameters)):
@@ -201,7 +201,7 @@ class AdamWOptimizer(Optimizer):
                 raise ValueError(f"square.{index} is an average of squares and has a negative number: it is damaged")
 
     def _set(self, betas: Sequence[float], eps: float, weight_decay: float) -> None:
-        _check_settings(betas, eps, weight_decay)
+        check_settings(betas, eps, weight_decay)
         self.betas = (float(betas[0]), float(betas[1]))  # Python floats: NumPy's would turn float32 arrays into float64
         self.eps, self.weight_decay = float(eps), float(weight_decay)
 
@@ -229,7 +229,7 @@ def _check_rate(value: float) -> None:
         raise ValueError(f"a learning rate is zero or a positive number such as 0.001, got {value}")
 
 
-def _check_settings(betas: Sequence[float], eps: float, weight_decay: float) -> None:
+def check_settings(betas: Sequence[float], eps: float, weight_decay: float) -> None:
     if len(betas) != 2 or not all(0.0 <= beta < 1.0 for beta in betas):
         raise ValueError(f"betas are two numbers from 0 up to but not including 1, got {betas}")
     for name, value in (("eps", eps), ("weight_decay", weight_decay)):

@@ -1,4 +1,4 @@
-"""The learning rate over time: a linear warm-up, then half a cosine. Chapter 10 explains it."""
+"""The learning rate over time: a linear warm-up, then half a cosine or a line. Chapter 10 explains it."""
 
 import math
 
@@ -29,4 +29,20 @@ class WarmupCosineScheduler:
         if n < self.warmup_steps:
             return min(self.lr * (n + 1) / self.warmup_steps, self.lr)  # rounding may end one digit above
         progress = min((n - self.warmup_steps) / (self.total_steps - self.warmup_steps), 1.0)
-        return self.min_lr + 0.5 * (self.lr - self.min_lr) * (1.0 + math.cos(math.pi * progress))
+        return self.min_lr + (self.lr - self.min_lr) * self.left(progress)
+
+    def left(self, progress: float) -> float:
+        """The part of the way from min_lr to lr that is left, from 1 at progress 0 to 0 at progress 1."""
+        return 0.5 * (1.0 + math.cos(math.pi * progress))
+
+
+class WarmupLinearScheduler(WarmupCosineScheduler):
+    """The same rise, then a straight line down to `min_lr`.
+
+    >>> scheduler = WarmupLinearScheduler(lr=1e-3, total_steps=100, warmup_steps=10, min_lr=1e-4)
+    >>> [round(scheduler.step(n), 8) for n in (0, 9, 55, 100)]
+    [0.0001, 0.001, 0.00055, 0.0001]
+    """
+
+    def left(self, progress: float) -> float:
+        return 1.0 - progress

@@ -125,6 +125,11 @@ class GPT(Composite):
             cache.check(start + x.shape[-1])
         return self.output(self.norm(h))  # (B, T, C) -> (B, T, V)
 
+    def block_matrices(self) -> list[Tensor]:
+        """The weight matrices inside the blocks, those that MuonOptimizer is for: no biases, tables or LayerNorms."""
+        inside = {id(tensor) for block in self.blocks for tensor in block.parameters if tensor.ndim == 2}
+        return [tensor for tensor in self.parameters if id(tensor) in inside]
+
     def _check_ids(self, x: Tensor, start: int) -> None:
         if x.ndim != 2:
             raise ValueError(

@@ -33,7 +33,7 @@ from src.core.graph import Storage
 MODULES = sorted(info.name for info in pkgutil.walk_packages(src.core.__path__, "src.core."))
 PUBLIC = """
     Tensor Layer Composite Linear Embedding LayerNorm Dropout ReLU GELU Softmax Tril scaled_dot_product_attention
-    Loss MSELoss CrossEntropyLoss Optimizer SGDOptimizer AdamWOptimizer WarmupCosineScheduler Dataset Trainer
+    Loss MSELoss MuonOptimizer CrossEntropyLoss Optimizer SGDOptimizer AdamWOptimizer WarmupCosineScheduler WarmupLinearScheduler Dataset Trainer
     save_checkpoint load_checkpoint seed default_generator check_gradients
 """
 
