@@ -23,7 +23,7 @@ STOPPED = 130  # what a shell expects of a program that Ctrl-C ended
 TRAIN = """Train a GPT on a text as a configuration file says.
 
   python -m src.course corpus shakespeare        fetches the text, once
-  python -m src.gpt train data/models/nano.toml  trains, in the folder work/nano
+  python -m src.gpt train data/models/nano.toml  trains, in work/nano
 
 Ctrl-C stops after the step at hand and saves. The same command goes on from
 the last checkpoint, also after the computer was switched off, and ends with
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     options.words = sys.argv[1:] if arguments is None else arguments
     try:
-        with threadpool_limits(options.threads):
+        with threadpool_limits(1, user_api="blas"):  # small products; the engine has threads of its own
             return options.run(options)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -71,16 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--text", type=Path, metavar="FILE", help="train on this text instead of that in CONFIG")
     command.add_argument("--steps", type=int, metavar="N", help="train for N steps instead of those in CONFIG")
     command.add_argument("--seed", type=int, metavar="N", help="other first weights and another order of the text")
-    command.add_argument(
-        "--threads",
-        type=_count,
-        default=1,
-        metavar="N",
-        help="of matrix products (default: 1; more helps only large models on an idle computer)",
-    )
 
     command = commands.add_parser("sample", help="let a trained GPT write", description=SAMPLE, formatter_class=form)
-    command.set_defaults(run=_sample, threads=1)
+    command.set_defaults(run=_sample)
     command.add_argument(
         "model",
         type=Path,
@@ -174,13 +167,6 @@ def _encode(tokenizer: Tokenizer, prompt: str) -> list[int]:
     except ValueError as error:
         known = f": {''.join(tokenizer.vocab)!r}" if isinstance(tokenizer, CharTokenizer) else ""
         raise ValueError(f"the model cannot read this prompt: {error}{known}") from None
-
-
-def _count(text: str) -> int:
-    """A number of the command line that is at least 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"at least 1, got {text}")
-    return int(text)
 
 
 def _generator(number: int) -> np.random.Generator:

@@ -23,7 +23,7 @@ KINDS = {
     float: "a number such as 0.1",
     bool: "true or false",
     str: 'a text in quotes such as "characters"',
-    list: "a list of numbers such as [0.9, 0.99]",
+    list: "a list of two numbers such as [0.9, 0.99]",
 }
 Table = TypeVar("Table")
 
@@ -149,7 +149,7 @@ def _table(table: str, kind: type[Table], given: Any) -> Table:
 def _check_kind(place: str, value: Any, kind: type) -> None:
     fits = type(value) is kind or (kind is float and type(value) is int)
     if fits and kind is list:
-        fits = all(type(each) in (int, float) for each in value)
+        fits = len(value) == 2 and all(type(each) in (int, float) for each in value)
     if not fits:
         raise ValueError(f"{place} must be {KINDS[kind]}, got {value!r}")
 
