@@ -70,8 +70,8 @@ rows = Exercise(
     kind="by hand",
     stub=(
         "warmer = [..., ..., ..., ...]  # temperature 2\n"
-        "top_two = [..., ..., ..., ...]  # temperature 2, then top-k with k = 2\n"
-        "nucleus = [..., ..., ..., ...]  # temperature 2, then top-p with p = 0.7\n\n"
+        "top_two = [..., ..., ..., ...]  # then top-k, k = 2\n"
+        "nucleus = [..., ..., ..., ...]  # instead top-p, p = 0.7\n\n"
         'check("ch11.rows", [warmer, top_two, nucleus])'
     ),
     properties=[
