@@ -81,7 +81,9 @@ rows = Exercise(
     ],
     hints=[
         Hint("Half of ln 9 is ln 3: at temperature 2 each number under the logarithm is replaced by its root."),
-        Hint("The first row is as 3 to 2 to 3 to 6. For the others write 0 for what is cut, and divide by the new sum."),
+        Hint(
+            "The first row is as 3 to 2 to 3 to 6. For the others write 0 for what is cut, and divide by the new sum."
+        ),
         Hint(
             "The three rows:",
             code='[["3/14", "2/14", "3/14", "6/14"], ["3/9", 0, 0, "6/9"], ["3/12", 0, "3/12", "6/12"]]',
@@ -90,9 +92,7 @@ rows = Exercise(
     ],
     wrong=[
         WrongAnswer([[9 / 58, 4 / 58, 9 / 58, 36 / 58], *ROWS[1:]], contains="has temperature 1: divide"),
-        WrongAnswer(
-            [[81 / 1474, 16 / 1474, 81 / 1474, 1296 / 1474], *ROWS[1:]], contains="multiplied the logits by 2"
-        ),
+        WrongAnswer([[81 / 1474, 16 / 1474, 81 / 1474, 1296 / 1474], *ROWS[1:]], contains="multiplied the logits by 2"),
         WrongAnswer([[3, 2, 3, 6], *ROWS[1:]], contains="first row does not sum to 1"),
         WrongAnswer([ROWS[0], [3 / 12, 0, 3 / 12, 6 / 12], ROWS[2]], contains="both tokens of the tie"),
         WrongAnswer([ROWS[0], [0, 0, 1 / 3, 2 / 3], ROWS[2]], contains="the later of two equals"),
@@ -123,6 +123,7 @@ def cost_with_cache(answer):
         "the four matrices of attention are missing": 8 * 16 + OUTPUT + ATTENDING,
         "the new query does not look at any key: scores and mixture are missing": BLOCK + OUTPUT,
         "scores or mixture are missing: both take C multiplications a key": BLOCK + OUTPUT + 12,
+        "only the block is counted: the look at the keys and the output layer are missing": BLOCK,
         "with a cache only the new token goes through the layers": COSTS[1],
         "heads share the channels: two heads cost no more than one": BLOCK + OUTPUT + 2 * ATTENDING,
     }
@@ -165,7 +166,9 @@ cost = Exercise(
         Property("what is kept", numbers_in_the_cache),
     ],
     hints=[
-        Hint("One token costs 12 C C in the matrices of a block and C V in the output layer. What does it cost to look?"),
+        Hint(
+            "One token costs 12 C C in the matrices of a block and C V in the output layer. What does it cost to look?"
+        ),
         Hint("The query looks at three keys: C multiplications for each score, C for each value that is mixed in."),
         Hint(
             "The three numbers:",
@@ -175,6 +178,7 @@ cost = Exercise(
     ],
     wrong=[
         WrongAnswer([216, 648, 24], contains="output layer is missing"),
+        WrongAnswer([192, 576, 24], contains="only the block is counted"),
         WrongAnswer([108, 324, 24], contains="feed-forward network is missing"),
         WrongAnswer([212, 636, 24], contains="does not look at any key"),
         WrongAnswer([224, 672, 24], contains="C multiplications a key"),
@@ -198,10 +202,12 @@ def min_p_keeps(answer):
     row = _distribution()
     kept = np.array([0, 0.4, 0.25, 0, 0.2])
     known = {
-        "it keeps what is above the share itself: compare with the share of the best probability": _cut(row, row >= 0.45),
+        "it keeps what is above the share itself: compare with the share of the best probability": _cut(
+            row, row >= 0.45
+        ),
         "it keeps what should go and cuts the best tokens": _cut(row, row < 0.18),
         "what is left does not sum to 1: divide it by its sum": kept,
-        "what is cut keeps its probability: it should get 0": row,
+        "nothing gets 0: tokens below the limit are to be cut": row,
         "it compares with the mean, not with the best": _cut(row, row >= 0.45 * row.mean()),
     }
     return compare(answer(row, 0.45), kept / 0.85, 1e-6, f"for {show(row)} and share 0.45 your row", known)
