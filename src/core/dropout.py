@@ -24,16 +24,26 @@ class Dropout(Layer):
         self.generator = choose_generator(generator)
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.training or self.rate == 0.0:
+        kept = self.draw(x.shape)
+        if kept is None:
             return x
-        kept = self.generator.random(x.shape, dtype=np.float32) >= self.rate
-        scale = 1.0 / (1.0 - self.rate) if self.rate < 1.0 else 0.0
-        out = Tensor(np.where(kept, x.data * scale, 0.0))
+        out = Tensor(np.where(kept, x.data * self.scale, 0.0))
 
         def gradient_fn() -> None:
-            x.grad += np.where(kept, out.grad * scale, 0.0)
+            x.grad += np.where(kept, out.grad * self.scale, 0.0)
 
         return out.attach(gradient_fn, (x,))
+
+    @property
+    def scale(self) -> float:
+        """What the kept numbers are multiplied by, so that their expected sum stays what it was."""
+        return 1.0 / (1.0 - self.rate) if self.rate < 1.0 else 0.0
+
+    def draw(self, shape: tuple[int, ...]) -> np.ndarray | None:
+        """True where a number is kept, newly drawn; None where all are."""
+        if not self.training or self.rate == 0.0:
+            return None
+        return self.generator.random(shape, dtype=np.float32) >= self.rate
 
 
 def check_rate(rate: float) -> float:

@@ -44,21 +44,20 @@ class GPTAttention(Composite):
 
     def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
         query, key, value = self.query(x), self.key(x), self.value(x)  # (B, T, C)
-        if is_on() and cache is None and not self._weights_needed():
-            return self.dropout(self.output(causal_attention(query, key, value, self.heads)))
+        shown = self.keep_weights and not Tensor.recording()
+        own = type(self).split is not GPTAttention.split or type(self).merge is not GPTAttention.merge
+        if is_on() and cache is None and not shown and not own:
+            kept = self.dropout.draw((x.shape[0], self.heads, x.shape[1], x.shape[1]))
+            mixed = causal_attention(query, key, value, self.heads, kept, self.dropout.scale)
+            return self.dropout(self.output(mixed))
         query, key, value = self.split(query), self.split(key), self.split(value)  # (B, H, T, D)
         if cache is not None:
             key, value = cache.extend(key, value)  # (B, H, past + T, D)
         weights = attention_weights(query, key, causal=True)  # (B, H, T, past + T)
-        if self.keep_weights and not Tensor.recording():
+        if shown:
             self.weights = weights.data
-        mixed = self.dropout(weights) @ value  # (B, H, T, past + T) @ (B, H, past + T, D) -> (B, H, T, D)
-        return self.dropout(self.output(self.merge(mixed)))
-
-    def _weights_needed(self) -> bool:
-        """True if someone wants to see the weights, or dropout to change them."""
-        shown = self.keep_weights and not Tensor.recording()
-        return shown or (self.dropout.training and self.dropout.rate > 0.0)
+        mixed = self.merge(self.dropout(weights) @ value)  # (B, H, T, past + T) @ (B, H, past + T, D) -> (B, T, C)
+        return self.dropout(self.output(mixed))
 
     def split(self, x: Tensor) -> Tensor:
         """(B, T, C) to (B, H, T, D): head h gets channels h * D to (h + 1) * D of every token."""

@@ -33,7 +33,8 @@ from src.core.graph import Storage
 MODULES = sorted(info.name for info in pkgutil.walk_packages(src.core.__path__, "src.core."))
 PUBLIC = """
     Tensor Layer Composite Linear Embedding LayerNorm Dropout ReLU GELU Softmax Tril scaled_dot_product_attention
-    Loss MSELoss MuonOptimizer CrossEntropyLoss Optimizer SGDOptimizer AdamWOptimizer WarmupCosineScheduler WarmupLinearScheduler Dataset Trainer
+    Loss MSELoss CrossEntropyLoss Optimizer SGDOptimizer AdamWOptimizer MuonOptimizer Dataset Trainer
+    WarmupCosineScheduler WarmupLinearScheduler
     save_checkpoint load_checkpoint seed default_generator check_gradients
 """
 

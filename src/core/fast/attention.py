@@ -18,10 +18,13 @@ from ..tensor import Tensor
 from .threads import BLOCK, share
 
 
-def causal_attention(query: Tensor, key: Tensor, value: Tensor, heads: int) -> Tensor:
+def causal_attention(
+    query: Tensor, key: Tensor, value: Tensor, heads: int, kept: np.ndarray | None = None, kept_scale: float = 1.0
+) -> Tensor:
     """Query (B, Tq, C), key and value (B, Tk, C) to (B, Tq, C); head h has channels h * D to (h + 1) * D of each.
 
-    Queries are the last ones of the keys. Shapes are checked by the caller.
+    Queries are the last ones of the keys. Dropout keeps `kept` (B, H, Tq, Tk) of the weights, times `kept_scale`.
+    Shapes are checked by the caller.
     """
     batch, queries, size = query.shape
     keys = key.shape[1]
@@ -33,12 +36,18 @@ def causal_attention(query: Tensor, key: Tensor, value: Tensor, heads: int) -> T
     mixed = split(result, heads)
     logsums = np.empty((batch, heads, queries, 1), dtype=q.dtype)
 
+    def drop(numbers: np.ndarray, part: slice) -> None:
+        if kept is not None:
+            numbers *= kept[part]
+            numbers *= kept_scale
+
     def forward(part: slice) -> None:
         scores = _scores(q[part], k[part], scale, forbidden)
         highest = scores.max(axis=-1, keepdims=True)
         scores -= highest
         np.exp(scores, out=scores)
         total = scores @ ones  # BLAS adds up faster than NumPy's reductions
+        drop(scores, part)
         np.matmul(scores, v[part], out=mixed[part])
         mixed[part] /= total
         np.log(total, out=total)
@@ -56,10 +65,12 @@ def causal_attention(query: Tensor, key: Tensor, value: Tensor, heads: int) -> T
             weights = _scores(q[part], k[part], scale, forbidden)
             weights -= logsums[part]
             np.exp(weights, out=weights)
-            np.matmul(weights.swapaxes(-1, -2), given[part], out=v_grad[part])
             change = given[part] @ v[part].swapaxes(-1, -2)  # of the weights
+            drop(change, part)
             change -= np.vecdot(given[part], mixed[part])[..., None]
             change *= weights
+            drop(weights, part)
+            np.matmul(weights.swapaxes(-1, -2), given[part], out=v_grad[part])
             change *= scale  # of the scores
             np.matmul(change, k[part], out=q_grad[part])
             np.matmul(change.swapaxes(-1, -2), q[part], out=k_grad[part])

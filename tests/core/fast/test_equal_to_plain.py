@@ -79,6 +79,15 @@ def test_attention(batch, time, heads, rng):
     assert_equal(*both(layer, rng.standard_normal((batch, time, 16))), scale=3.0)
 
 
+@pytest.mark.parametrize("rate", [0.3, 1.0])
+def test_attention_with_dropout(rate, rng):
+    def make(x):
+        layer = GPTAttention(16, 4, dropout=rate, generator=np.random.default_rng(5))  # the same draws for both
+        return layer(x)
+
+    assert_equal(*both(make, rng.standard_normal((7, 40, 16))), scale=3.0)
+
+
 def test_attention_of_the_last_queries_only(rng):
     key, value = Tensor(rng.standard_normal((2, 9, 8))), Tensor(rng.standard_normal((2, 9, 8)))
     query = Tensor(rng.standard_normal((2, 9, 8)))
