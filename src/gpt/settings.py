@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 TOKENIZERS = ("characters", "byte pairs")
-OPTIMIZERS = ("adamw",)
-SCHEDULES = ("cosine",)
+OPTIMIZERS = ("adamw", "muon")
+SCHEDULES = ("cosine", "linear")
 KINDS = {
     int: "a whole number such as 4",
     float: "a number such as 0.1",

@@ -23,7 +23,15 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from ..core import AdamWOptimizer, Optimizer, WarmupCosineScheduler, load_checkpoint, seed
+from ..core import (
+    AdamWOptimizer,
+    MuonOptimizer,
+    Optimizer,
+    WarmupCosineScheduler,
+    WarmupLinearScheduler,
+    load_checkpoint,
+    seed,
+)
 from ..core.checkpoint import write_atomically
 from .data import TokenDataset
 from .loss import GPTLoss
@@ -197,14 +205,18 @@ def _build_tokenizer(settings: TextSettings, content: str) -> CharTokenizer | By
 
 
 def _build_optimizer(training: TrainingSettings, model: GPT) -> Optimizer:
-    """The optimizer of that name; settings.OPTIMIZERS lists those that there are."""
-    first, second = training.betas
-    return AdamWOptimizer(model.parameters, training.lr, (first, second), weight_decay=training.weight_decay)
+    """The optimizer of that name (settings.OPTIMIZERS)."""
+    betas = (training.betas[0], training.betas[1])
+    if training.optimizer == "muon":
+        matrices = model.block_matrices()
+        return MuonOptimizer(model.parameters, matrices, training.lr, betas=betas, weight_decay=training.weight_decay)
+    return AdamWOptimizer(model.parameters, training.lr, betas, weight_decay=training.weight_decay)
 
 
 def _build_scheduler(training: TrainingSettings) -> WarmupCosineScheduler:
-    """The schedule of that name; settings.SCHEDULES lists those that there are."""
-    return WarmupCosineScheduler(training.lr, training.steps, training.warmup_steps, training.min_lr)
+    """The schedule of that name (settings.SCHEDULES)."""
+    kind = WarmupLinearScheduler if training.schedule == "linear" else WarmupCosineScheduler
+    return kind(training.lr, training.steps, training.warmup_steps, training.min_lr)
 
 
 def _flat(about: dict[str, Any]) -> dict[str, Any]:

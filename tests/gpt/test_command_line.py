@@ -15,10 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from src.core import Tensor
+from src.core import AdamWOptimizer, MuonOptimizer, Tensor, WarmupCosineScheduler, WarmupLinearScheduler
 from src.gpt import BytePairTokenizer, CharTokenizer, GPTLoss, generate
 from src.gpt.__main__ import main
 from src.gpt.saved import load_model, load_notes
+from src.gpt.settings import read_settings
+from src.gpt.training import Run
 
 PROJECT = Path(__file__).parents[2]
 WORDS = "the cat sat on the mat and the dog sat on the log with a frog in a bog. who knows?\n"
@@ -61,6 +63,11 @@ def write_config(folder, name="small", **changes):
     path = folder / f"{name}.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def use_byte_pairs(config):
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("[model]", 'tokenizer = "byte pairs"\nvocab_size = 280\n[model]'), encoding="utf-8")
 
 
 def run(*arguments):
@@ -120,6 +127,26 @@ def test_the_test_loss_is_that_of_the_last_tenth_each_character_once(config, tmp
     assert read_log(tmp_path / "a")["log"][-1]["test_loss"] == pytest.approx(loss, rel=1e-5)
 
 
+def take_steps(run, count):
+    for _ in range(count):
+        run.step()
+    return run
+
+
+@pytest.mark.parametrize(("name", "value"), [("optimizer", "muon"), ("schedule", "linear")])
+def test_optimizer_and_schedule_are_those_of_the_configuration(name, value, config, tmp_path):
+    settings = read_settings(write_config(tmp_path, "chosen", **{name: f'"{value}"'}))
+    plain, chosen = (
+        take_steps(Run(each, tmp_path / "text.txt", tmp_path / "a"), 7) for each in (read_settings(config), settings)
+    )
+    kinds = {"muon": MuonOptimizer, "adamw": AdamWOptimizer, "linear": WarmupLinearScheduler}
+    assert type(chosen.trainer.optimizer) is kinds[settings.training.optimizer]
+    assert type(chosen.scheduler) is kinds.get(settings.training.schedule, WarmupCosineScheduler)
+    assert chosen.trainer.optimizer.weight_decay == 0.1 and chosen.scheduler.min_lr == 0.001
+    assert chosen.trainer.optimizer.lr == chosen.scheduler.step(6)
+    assert chosen.losses[0] == plain.losses[0] and chosen.losses[-1] != plain.losses[-1]
+
+
 def test_the_same_command_gives_the_same_bytes_and_another_seed_others(config, tmp_path):
     for folder, options in {"a": [], "b": [], "c": ["--seed", 2]}.items():
         assert run(config, "--out", tmp_path / folder, *options) == 0
@@ -128,14 +155,13 @@ def test_the_same_command_gives_the_same_bytes_and_another_seed_others(config, t
         assert a == b != c
 
 
-@pytest.mark.parametrize("changes", [{}, {"tokenizer": '"byte pairs"\nvocab_size = 260'}], ids=["characters", "pairs"])
-def test_a_run_killed_in_the_middle_ends_with_the_same_bytes(changes, config, tmp_path):
+@pytest.mark.parametrize("kind", ["characters and AdamW", "byte pairs and Muon"])
+def test_a_run_killed_in_the_middle_ends_with_the_same_bytes(kind, config, tmp_path):
     """SIGKILL, more than once, wherever the process happens to be after a checkpoint, in an epoch or at its end."""
-    text = config.read_text(encoding="utf-8")
-    for line, value in changes.items():
-        text = text.replace("[model]", f"{line} = {value}\n[model]")
-    text = text.replace("steps = 40", "steps = 500").replace("_every = 15", "_every = 70")
-    config.write_text(text, encoding="utf-8")
+    config = write_config(tmp_path, "long", steps=500, evaluate_every=70)
+    if kind == "byte pairs and Muon":
+        config = write_config(tmp_path, "long", steps=500, evaluate_every=70, optimizer='"muon"', schedule='"linear"')
+        use_byte_pairs(config)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert run(config, "--out", whole) == 0
     steps = []
@@ -293,10 +319,8 @@ def test_without_out_the_files_go_to_work(config, tmp_path, monkeypatch):
 
 @pytest.fixture(params=["characters", "byte pairs"])
 def trained(request, config, tmp_path, capsys):
-    text = CONFIG
     if request.param == "byte pairs":
-        text = text.replace("[model]", 'tokenizer = "byte pairs"\nvocab_size = 280\n[model]')
-    config.write_text(text, encoding="utf-8")
+        use_byte_pairs(config)
     assert run(config, "--out", tmp_path / "a") == 0
     capsys.readouterr()
     return tmp_path / "a" / "model.safetensors"
