@@ -106,6 +106,7 @@ LADDER = [
     (5, "Q, K, V: the GPT", "ch05-roles", "Q, K, V"),
     (5, "V = x", "ch05-roles", "V = x"),
     (5, "Q = K = x", "ch05-roles", "Q = K = x"),
+    (5, "Q = K = x, not itself", "ch03-self", "x x^T without itself, masked"),
     (6, "4 heads", "ch05-heads", "4 heads, Q, K, V"),
     (6, "16 heads", "ch06-heads", "16 heads"),
     (7, "no network", "ch07-activations", "no network"),
