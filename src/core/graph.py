@@ -204,12 +204,10 @@ class Variable:
                 "gradient twice: write out = Tensor(...) of their .data, as in Tensor(x.data * x.data)"
             )
         parents = (parents,) if isinstance(parents, Variable) else tuple(parents)
-        self._check_parents(parents)
-        sources = [parent for parent in parents if parent.differentiable]
-        if not sources or not Variable._recording:
-            self._record = CONSTANT if not sources else NO_GRAD
-            if any(parent._record is NO_GRAD for parent in parents):
-                self._record = NO_GRAD
+        differentiable = self._check_parents(parents)
+        if not differentiable or not Variable._recording:
+            unrecorded = differentiable or any(parent._record is NO_GRAD for parent in parents)
+            self._record = NO_GRAD if unrecorded else CONSTANT
             return self
         handle = object.__new__(type(self))
         handle._storage, handle.name = self._storage, None
@@ -217,19 +215,26 @@ class Variable:
         self._record = REPLACED
         return handle
 
-    def _check_parents(self, parents: tuple[Any, ...]) -> None:
+    def _check_parents(self, parents: tuple[Any, ...]) -> bool:
+        """True if one of them is differentiable. Raises for what cannot be a parent of this tensor."""
+        differentiable, own = False, self.dtype
         for parent in parents:
             if not isinstance(parent, Variable):
                 raise TypeError(
                     f"parents are the tensors used, as in attach(gradient_fn, (x,)), got {type(parent).__name__}"
                 )
-            if parent.dtype.kind == "f" and parent.dtype != self.dtype:
-                raise TypeError(
-                    f"{parent.dtype} tensor of shape {parent.shape} used where results are {self.dtype}: "
-                    f"work inside Tensor.precision(np.{parent.dtype}), or build everything in one precision"
-                )
             if parent._record is REPLACED:
                 raise RuntimeError(REPLACED)
+            dtype = parent._storage.data.dtype
+            if dtype.kind != "f":
+                continue
+            if dtype != own:
+                raise TypeError(
+                    f"{dtype} tensor of shape {parent.shape} used where results are {own}: "
+                    f"work inside Tensor.precision(np.{dtype}), or build everything in one precision"
+                )
+            differentiable = differentiable or not isinstance(parent._record, str)
+        return differentiable
 
     def backward(self, grad: Any = None) -> None:
         """Add the derivative of this tensor to the `grad` of every tensor it was computed from.

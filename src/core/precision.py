@@ -39,6 +39,8 @@ class Precision:
 
 def as_array(data: Any, dtype: Any = None) -> np.ndarray:
     """`data` as an array of the dtype that a tensor stores: the current precision, int64 or bool."""
+    if type(data) is np.ndarray and dtype is None and data.dtype == Precision.current:  # the usual case, first
+        return data
     try:
         array = np.asarray(data)
     except ValueError as error:

@@ -27,7 +27,7 @@ Task = Callable[[], object]
 def share(tasks: Iterable[Task], work: int) -> None:
     """Run all tasks, in any order. `work` is about how many operations they are; few are not handed over."""
     tasks = list(tasks)
-    pool = _pool() if work >= WORTHWHILE and len(tasks) > 1 else None
+    pool = _pool() if len(tasks) > 1 and work >= WORTHWHILE else None
     if pool is None:
         for task in tasks:
             task()
