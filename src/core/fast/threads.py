@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from .memory import keep_freed_memory
-
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -43,7 +41,8 @@ def share(tasks: Iterable[Task], work: int) -> None:
         take()
     finally:
         for helper in helpers:
-            helper.result()
+            if not helper.cancel():  # one that has not begun is not needed any more
+                helper.result()
 
 
 def blocks(rows: int, width: int) -> Iterator[slice]:
@@ -64,8 +63,11 @@ def share_blocks(work: Callable[[slice], object], rows: int, width: int, passes:
 @cache
 def count() -> int:
     """How many threads share the work: the processors this process may use, at most MOST; ENGINE_THREADS overrides."""
-    if "ENGINE_THREADS" in os.environ:
-        return max(1, int(os.environ["ENGINE_THREADS"]))
+    wanted = os.environ.get("ENGINE_THREADS", "")
+    if wanted:
+        if not wanted.isdecimal() or int(wanted) < 1:
+            raise ValueError(f"ENGINE_THREADS is a number of threads, 1 or more, got {wanted!r}: change or unset it")
+        return int(wanted)
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(available, MOST)
 
@@ -73,7 +75,6 @@ def count() -> int:
 @cache
 def _pool() -> ThreadPoolExecutor | None:
     """The threads, or None if there is one processor or BLAS cannot be held at one thread."""
-    keep_freed_memory()
     if count() == 1:
         return None
     from concurrent.futures import ThreadPoolExecutor  # imported when needed: `import src.core` stays quick
@@ -83,5 +84,6 @@ def _pool() -> ThreadPoolExecutor | None:
     except ImportError:
         return None
     threadpool_limits(limits=1, user_api="blas")
-    os.register_at_fork(after_in_child=_pool.cache_clear) if hasattr(os, "register_at_fork") else None
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of these threads
     return ThreadPoolExecutor(count() - 1, thread_name_prefix="engine")

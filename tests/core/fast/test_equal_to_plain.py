@@ -253,3 +253,25 @@ def test_a_gradient_given_away_is_not_shared():
     assert x.received is array
     x.grad += np.ones(3)
     assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_parts_may_share_parts_again(monkeypatch):
+    """A thread that hands over parts itself does not wait for a thread that waits for it."""
+    monkeypatch.setattr(threads, "count", lambda: 2)
+    threads._pool.cache_clear()
+    done = []
+
+    def outer(number):
+        threads.share([lambda inner=inner: done.append((number, inner)) for inner in range(4)], work=10**9)
+
+    threads.share([lambda number=number: outer(number) for number in range(4)], work=10**9)
+    threads._pool.cache_clear()
+    assert sorted(done) == [(number, inner) for number in range(4) for inner in range(4)]
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "two", "1.5"])
+def test_a_wrong_number_of_threads_is_refused(wrong, monkeypatch):
+    monkeypatch.setenv("ENGINE_THREADS", wrong)
+    threads.count.cache_clear()
+    with pytest.raises(ValueError, match="ENGINE_THREADS"):
+        threads.count()
