@@ -110,7 +110,8 @@ def _train(options: argparse.Namespace) -> int:
     _check_file(options.config, "a configuration", "data/models/nano.toml is one")
     settings = read_settings(options.config).changed(steps=options.steps, seed=options.seed)
     text = options.text or options.config.parent / settings.text.file
-    _check_file(text, "a text", "`python -m src.course corpus shakespeare` fetches the course's; --text names another")
+    fix = "`python -m src.course corpus shakespeare` fetches it and prints where it is; --text names another place"
+    _check_file(text, "a text", fix)
     folder = options.out or Path("work") / options.config.stem
     run = Run(settings, text, folder)
     folder.mkdir(parents=True, exist_ok=True)

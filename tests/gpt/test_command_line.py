@@ -305,7 +305,7 @@ def test_missing_files_are_named_with_the_way_to_get_them(config, tmp_path, caps
     assert "no.toml is no file, a configuration was expected" in capsys.readouterr().err
     (tmp_path / "text.txt").unlink()
     assert run(config, "--out", tmp_path / "a") == 1
-    assert "`python -m src.course corpus shakespeare` fetches the course's" in capsys.readouterr().err
+    assert "text.txt is no file, a text was expected: `python -m src.course corpus" in capsys.readouterr().err
 
 
 def test_without_out_the_files_go_to_work(config, tmp_path, monkeypatch):
