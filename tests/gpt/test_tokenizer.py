@@ -165,6 +165,10 @@ def test_half_of_a_surrogate_pair_has_no_bytes(tokenizer):
         tokenizer.encode("a\ud83d")
 
 
+def test_the_vocabulary_of_a_text_is_sorted():
+    assert CharTokenizer.from_text("cab\nA").vocab == ["\n", "A", "a", "b", "c"]
+
+
 def test_characters_outside_the_vocabulary():
     with pytest.raises(ValueError, match="'z' is not among the 3 characters"):
         CharTokenizer.from_text("cab").encode("az")
@@ -216,7 +220,7 @@ def test_damaged_records_are_refused(record, message):
 
 def test_the_record_of_another_kind_is_refused():
     with pytest.raises(ValueError, match="needs kind 'byte pairs'"):
-        BytePairTokenizer.from_json(CharTokenizer(["a"]).to_json())
+        BytePairTokenizer.from_json(CharTokenizer(["a"]).to_json() | {"merges": []})
 
 
 def test_a_dataset_of_tokens(tmp_path, tokenizer):
