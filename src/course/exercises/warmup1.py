@@ -15,7 +15,7 @@ def read_shape(answer, place, count):
 
 # Four shapes
 
-SHAPES = [(5, 8), (2, 8), (2, 5), (2, 1, 8)]
+SHAPES = [(4, 6), (3, 6), (3, 4), (3, 4, 1)]
 
 
 def shape_is(place, name, known):
@@ -23,7 +23,7 @@ def shape_is(place, name, known):
         got = read_shape(answer, place, 4)
         if got == SHAPES[place]:
             return None
-        return known.get(got, f"{name} does not have the shape {got}: which axes of (2, 5, 8) are left?")
+        return known.get(got, f"{name} does not have the shape {got}: which axes of (3, 4, 6) are left?")
 
     return Property(name, test)
 
@@ -36,37 +36,37 @@ shape = Exercise(
         "first = (..., ...)  # x[0]\n"
         "last = (..., ...)  # x[:, -1]\n"
         "total = (..., ...)  # x.sum(axis=-1)\n"
-        "mean = (..., ..., ...)  # x.mean(axis=1, keepdims=True)\n"
+        "mean = (..., ..., ...)  # x.mean(axis=-1, keepdims=True)\n"
         "\n"
         'check("warmup1.shape", [first, last, total, mean])'
     ),
     properties=[
-        shape_is(0, "x[0]", {(2, 5): "x[0] takes one entry along axis 0, the first axis: that axis is gone"}),
-        shape_is(1, "x[:, -1]", {(2, 5): "in x[:, -1] the -1 stands in second place: it indexes axis 1, not the last"}),
-        shape_is(2, "x.sum(axis=-1)", {(8,): "axis=-1 names the last axis alone; you removed the two others"}),
+        shape_is(0, "x[0]", {(3, 4): "x[0] takes one entry along axis 0, the first axis: that axis is gone"}),
+        shape_is(1, "x[:, -1]", {(3, 4): "in x[:, -1] the -1 stands in second place: it indexes axis 1, not the last"}),
+        shape_is(2, "x.sum(axis=-1)", {(6,): "axis=-1 names the last axis alone; you removed the two others"}),
         shape_is(
             3,
-            "x.mean(axis=1, keepdims=True)",
+            "x.mean(axis=-1, keepdims=True)",
             {
-                (2, 8): "this is the shape of x.mean(axis=1): keepdims leaves something in its place",
-                (2, 5, 1): "here axis 1 is averaged, the second one; you shortened the last",
+                (3, 4): "this is the shape of x.mean(axis=-1): keepdims leaves something in its place",
+                (3, 1, 6): "here the last axis is averaged; you shortened axis 1, the second one",
             },
         ),
     ],
     hints=[
-        Hint("The axes of x are called 0, 1 and 2 and have the lengths 2, 5 and 8; -1 is another name for 2."),
+        Hint("The axes of x are called 0, 1 and 2 and have the lengths 3, 4 and 6; -1 is another name for 2."),
         Hint(
             "An index that is a number removes its axis; so does a sum, unless keepdims is set: then length 1 is left."
         ),
-        Hint("The four shapes:", code="[(5, 8), (2, 8), (2, 5), (2, 1, 8)]", answer=SHAPES),
+        Hint("The four shapes:", code="[(4, 6), (3, 6), (3, 4), (3, 4, 1)]", answer=SHAPES),
     ],
     wrong=[
-        WrongAnswer([(2, 5), (2, 8), (2, 5), (2, 1, 8)], contains="the first axis"),
-        WrongAnswer([(5, 8), (2, 5), (2, 5), (2, 1, 8)], contains="second place"),
-        WrongAnswer([(5, 8), (2, 8), 8, (2, 1, 8)], contains="the two others"),
-        WrongAnswer([(5, 8), (2, 8), (2, 5), (2, 8)], contains="in its place"),
-        WrongAnswer([(5, 8), (2, 8), (2, 5), (2, 5, 1)], contains="shortened the last"),
-        WrongAnswer([(5, 8), (2, 8), (2, 5, 8), (2, 1, 8)], contains="which axes"),
+        WrongAnswer([(3, 4), (3, 6), (3, 4), (3, 4, 1)], contains="the first axis"),
+        WrongAnswer([(4, 6), (3, 4), (3, 4), (3, 4, 1)], contains="second place"),
+        WrongAnswer([(4, 6), (3, 6), 6, (3, 4, 1)], contains="the two others"),
+        WrongAnswer([(4, 6), (3, 6), (3, 4), (3, 4)], contains="in its place"),
+        WrongAnswer([(4, 6), (3, 6), (3, 4), (3, 1, 6)], contains="shortened axis 1"),
+        WrongAnswer([(4, 6), (3, 6), (3, 4, 6), (3, 4, 1)], contains="which axes"),
     ],
     explanation="An index or a sum removes the axis that it names; keepdims leaves it with length 1.",
 )

@@ -1,5 +1,7 @@
 """The questions of card 6 of the warm-up: slope and chain rule."""
 
+import numpy as np
+
 from src.course.compare import compare
 from src.course.exercise import Exercise, Hint, Property, WrongAnswer
 
@@ -38,14 +40,16 @@ chain = Exercise(
 
 # Two ways
 
-GRADIENT = [4, 2]
+GRADIENT = [7, 2]
 
 
 def is_gradient(answer):
     known = {
-        "a reaches y twice, through a * b and directly: add the two slopes": [3, 2],
-        "the two are exchanged: the slope along a comes first": [2, 4],
-        "this is the value of y, not how it changes": [8, 8],
+        "a reaches y twice, through a * b and through a * a: add the two slopes": [3, 2],
+        "the slope along a lacks what goes through a * b": [4, 2],
+        "a stands twice in a * a, so its slope there is 2a": [5, 2],
+        "the two are exchanged: the slope along a comes first": [2, 7],
+        "this is the value of y, not how it changes": [10, 10],
     }
     return compare(answer, GRADIENT, name="your pair of slopes", known=known)
 
@@ -57,81 +61,114 @@ paths = Exercise(
     stub='along_a = ...\nalong_b = ...\n\ncheck("warmup6.paths", [along_a, along_b])',
     properties=[Property("both slopes", is_gradient, points=2)],
     hints=[
-        Hint("For the slope along a, hold b = 3 fixed and write y as a number times a."),
-        Hint("With b = 3, y = 3a + a. With a = 2, y = 2b + 2."),
-        Hint("The two slopes:", code="[3 + 1, 2]", answer=GRADIENT),
+        Hint("For the slope along a, hold b = 3 fixed; for that along b, hold a = 2 fixed."),
+        Hint("With b = 3, y = 3a + a**2. With a = 2, y = 2b + 4."),
+        Hint("The two slopes:", code="[3 + 2 * 2, 2]", answer=GRADIENT),
     ],
     wrong=[
         WrongAnswer([3, 2], contains="add the two slopes"),
-        WrongAnswer([2, 4], contains="exchanged"),
-        WrongAnswer([8, 8], contains="the value of y"),
-        WrongAnswer([4, 3], contains="1 of 2 entries"),
+        WrongAnswer([4, 2], contains="lacks what goes"),
+        WrongAnswer([5, 2], contains="slope there is 2a"),
+        WrongAnswer([2, 7], contains="exchanged"),
+        WrongAnswer([10, 10], contains="the value of y"),
+        WrongAnswer([7, 3], contains="1 of 2 entries"),
     ],
     explanation="What is used twice receives two slopes, and they add up. The engine does the same with `+=`.",
 )
 
-# A slope by measuring
+# A gradient by measuring
+
+STEP = 0.25
+
+
+def line(w):
+    return 5 * w[0] - 2 * w[1] + 1
+
+
+def curve(w):
+    return w[0] * w[0] * w[1]
 
 
 def of_line(function):
-    right = compare(function(lambda x: 5 * x + 1, 2.0, 0.5), 5, 1e-9)
-    if right is None:
-        return None
-    value = function(lambda x: 5 * x + 1, 2.0, 0.5)
     known = {
-        "for the line 5x + 1 you return the difference: divide by how far x moved": 5.0,
-        "for the line 5x + 1 with h = 0.5 the slope comes out twice too large: x moves by 2h": 10.0,
-        "for the line 5x + 1 with h = 0.5 the slope has the wrong sign": -5.0,
+        "for 5 w[0] - 2 w[1] + 1 you return differences: divide by how far w moved": [2.5, -1.0],
+        "for 5 w[0] - 2 w[1] + 1 the slopes come out twice too large: w moves by 2h": [10.0, -4.0],
+        "for 5 w[0] - 2 w[1] + 1 the slopes have the wrong sign": [-5.0, 2.0],
+        "for 5 w[0] - 2 w[1] + 1 both numbers move at once: each slope is taken while the other stays": [3.0, 3.0],
     }
-    if abs(value - 2.5) < 1e-9:
-        return "for the line 5x + 1 with h = 0.5 the slope comes out half as large: how far does x move?"
-    return compare(value, 5, 1e-9, "for the line 5x + 1 your slope", known)
+    return compare(function(line, np.array([2.0, 1.0]), STEP), [5, -2], 1e-9, "for 5 w[0] - 2 w[1] + 1", known)
 
 
-def of_square(function):
+def of_curve(function):
     known = {
-        "for x * x at 3 with h = 0.5 you look to the right only: the left side would give as much less": 6.5,
-        "for x * x at 3 with h = 0.5 you look to the left only: the right side would give as much more": 5.5,
+        "for w[0] w[0] w[1] you look to the right only: the left side would give as much less": [12.5, 9.0],
+        "for w[0] w[0] w[1] you look to the left only: the right side would give as much more": [11.5, 9.0],
+        "w[0] must be back at its place before w[1] moves": [12.0, 7.5625],
     }
-    return compare(function(lambda x: x * x, 3.0, 0.5), 6, 1e-9, "for x * x at 3 with h = 0.5 your slope", known)
+    return compare(function(curve, np.array([3.0, 2.0]), STEP), [12, 9], 1e-9, "for w[0] w[0] w[1]", known)
 
 
-def by_both_sides(f, x, h):
-    return (f(x + h) - f(x - h)) / (2 * h)
+def by_both_sides(f, w, h):
+    return [(f(w + step) - f(w - step)) / (2 * h) for step in h * np.eye(len(w))]
 
 
-def by_right_side(f, x, h):
-    return (f(x + h) - f(x)) / h
+def by_right_side(f, w, h):
+    return [(f(w + step) - f(w)) / h for step in h * np.eye(len(w))]
 
 
-def by_left_side(f, x, h):
-    return (f(x) - f(x - h)) / h
+def by_left_side(f, w, h):
+    return [(f(w) - f(w - step)) / h for step in h * np.eye(len(w))]
 
 
-def by_half_width(f, x, h):
-    return (f(x + h) - f(x - h)) / h
+def by_half_width(f, w, h):
+    return [2 * slope for slope in by_both_sides(f, w, h)]
 
 
-def by_wrong_order(f, x, h):
-    return (f(x - h) - f(x + h)) / (2 * h)
+def by_wrong_order(f, w, h):
+    return [-slope for slope in by_both_sides(f, w, h)]
+
+
+def by_difference(f, w, h):
+    return [2 * h * slope for slope in by_both_sides(f, w, h)]
+
+
+def by_all_at_once(f, w, h):
+    return [(f(w + h) - f(w - h)) / (2 * h)] * len(w)
+
+
+def by_moving_on(f, w, h):
+    slopes = []
+    for i in range(len(w)):
+        w[i] += h
+        right = f(w)
+        w[i] -= 2 * h
+        slopes.append((right - f(w)) / (2 * h))
+    return slopes
 
 
 measure = Exercise(
     id="warmup6.measure",
-    title="Measure a slope",
+    title="Measure a gradient",
     kind="build",
-    stub='def measured_slope(f, x, h):\n    return ...\n\n\ncheck("warmup6.measure", measured_slope)',
-    properties=[Property("a line", of_line), Property("a parabola", of_square)],
+    stub='def measured_gradient(f, w, h):\n    # your code\n    ...\n\n\ncheck("warmup6.measure", measured_gradient)',
+    properties=[Property("a line", of_line), Property("a curve", of_curve)],
     hints=[
-        Hint("Look h to the right and h to the left, and compare the two values of f."),
-        Hint("From left to right x moves by 2h, not by h."),
-        Hint("The measured slope:", code="(f(x + h) - f(x - h)) / (2 * h)", answer=by_both_sides),
+        Hint("One slope after the other: number i of w moves h to the right and h to the left, the others stay."),
+        Hint("A row of `h * np.eye(len(w))` is h in one place and 0 elsewhere. From left to right w[i] moves by 2h."),
+        Hint(
+            "With such a row as `step`, a slope is (f(w + step) - f(w - step)) / (2 * h). In one line:",
+            code="[(f(w + step) - f(w - step)) / (2 * h) for step in h * np.eye(len(w))]",
+            answer=by_both_sides,
+        ),
     ],
     wrong=[
         WrongAnswer(by_right_side, contains="to the right only"),
         WrongAnswer(by_left_side, contains="to the left only"),
-        WrongAnswer(by_half_width, contains="x moves by 2h"),
+        WrongAnswer(by_half_width, contains="w moves by 2h"),
         WrongAnswer(by_wrong_order, contains="wrong sign"),
+        WrongAnswer(by_difference, contains="divide by how far w moved"),
+        WrongAnswer(by_all_at_once, contains="both numbers move at once"),
+        WrongAnswer(by_moving_on, contains="back at its place"),
     ],
     explanation="The engine's gradients are tested in this way, with a small h.",
 )

@@ -79,112 +79,119 @@ def pair(answer):
 
 def is_spread_of_sum(answer):
     known = {
-        "this is the variance of the sum: the spread is its root": 16,
-        "the sum spreads wider than one draw": 1,
-        "this is the root of the root: sixteen variances of 1 add up to 16": 2,
+        "this is the variance of the sum: the spread is its root": 100,
+        "the sum spreads wider than one draw": 2,
+        "variances add up, spreads do not": 50,
+        "each draw has the variance 4, not 1: its spread is 2": 5,
     }
-    return compare(pair(answer)[0], 4, name="the spread of the sum", known=known)
+    return compare(pair(answer)[0], 10, name="the spread of the sum", known=known)
 
 
 def is_spread_of_scaled(answer):
     known = {
-        "the sum has this spread; a quarter of the sum has a quarter of it": 4,
-        "a quarter of the numbers has a quarter of the spread, not half of it": 2,
-        "this is a quarter of the spread of one draw: start from that of the sum": 0.25,
+        "the sum has this spread; a fifth of the sum has a fifth of it": 10,
+        "this is a fifth of the spread of one draw: start from that of the sum": 0.4,
+        "this is a fifth of the variance of the sum: divide the spread": 20,
     }
-    return compare(pair(answer)[1], 1, name="the spread of a quarter of the sum", known=known)
+    return compare(pair(answer)[1], 2, name="the spread of a fifth of the sum", known=known)
 
 
 spread = Exercise(
     id="warmup8.spread",
     title="The spread of a sum",
     kind="by hand",
-    stub='of_sum = ...\nof_scaled = ...  # of the sum divided by 4\n\ncheck("warmup8.spread", (of_sum, of_scaled))',
+    stub='of_sum = ...\nof_scaled = ...  # of the sum divided by 5\n\ncheck("warmup8.spread", (of_sum, of_scaled))',
     properties=[
         Property("the spread of the sum", is_spread_of_sum),
-        Property("the spread of a quarter of it", is_spread_of_scaled),
+        Property("the spread of a fifth of it", is_spread_of_scaled),
     ],
     hints=[
         Hint("Variances of independent draws add up; the spread is the root of the variance."),
-        Hint("The variance of the sum is 16. Dividing numbers by 4 divides their spread by 4."),
-        Hint("The two spreads:", code="(16**0.5, 16**0.5 / 4)", answer=(4, 1)),
+        Hint("One draw has the variance 4, so the sum has 25 * 4. Dividing numbers by 5 divides their spread by 5."),
+        Hint("The two spreads:", code="(100**0.5, 100**0.5 / 5)", answer=(10, 2)),
     ],
     wrong=[
-        WrongAnswer((16, 4), contains="the variance of the sum"),
-        WrongAnswer((1, 0.25), contains="wider than one draw"),
-        WrongAnswer((4, 4), contains="a quarter of the sum has"),
-        WrongAnswer((4, 2), contains="not half of it"),
-        WrongAnswer((4, 0.25), contains="start from that"),
+        WrongAnswer((100, 20), contains="the variance of the sum: the spread"),
+        WrongAnswer((2, 0.4), contains="wider than one draw"),
+        WrongAnswer((50, 10), contains="spreads do not"),
+        WrongAnswer((5, 1), contains="the variance 4"),
+        WrongAnswer((10, 10), contains="a fifth of the sum has"),
+        WrongAnswer((10, 0.4), contains="start from that"),
+        WrongAnswer((10, 20), contains="divide the spread"),
     ],
-    explanation="Dividing a sum of d such numbers by the root of d brings it back to spread 1, in attention too.",
+    explanation="A sum of d such numbers, divided by the root of d, spreads like one of them. Attention does this.",
 )
 
-# The area as a function
+# An area between two places
 
 
-def in_the_middle(function):
+def from_the_middle(function):
     known = {
-        "at 0 you return the height of the curve, 0.3989: the area to the left is wanted": 0.39894228,
-        "at 0 you return 0: erf counts from the middle, the area from far left": 0.0,
+        "from 0 to 1 the curve falls by this much: an area is wanted": by_heights(0.0, 1.0),
+        "from 0 to 1 you return the whole area left of 1": by_left_area(0.0, 1.0),
+        "from 0 to 1 your curve is too narrow: divide both places by the root of 2 before erf": by_narrow_erf(0.0, 1.0),
+        "from 0 to 1 your area is negative: right minus left": -by_erf(0.0, 1.0),
     }
-    return compare(function(0.0), 0.5, 1e-6, "at 0 your area", known)
+    return compare(function(0.0, 1.0), by_erf(0.0, 1.0), 1e-6, "from 0 to 1 your area", known)
 
 
-def other_places(function):
-    for x, wanted in ((1.0, 0.841344746), (-2.0, 0.022750132), (40.0, 1.0)):
-        known = {
-            f"at {x:g} you return the area to the right": 1 - wanted,
-            f"at {x:g} your curve is too narrow: divide x by the root of 2 before erf": (1 + math.erf(x)) / 2,
-        }
-        message = compare(function(x), wanted, 1e-6, f"at {x:g} your area", known)
+def elsewhere(function):
+    for a, b in ((-1.0, 1.0), (1.0, 2.0), (-40.0, 40.0)):
+        known = {f"from {a:g} to {b:g} your area is that from the middle to {b:g}": by_erf(0.0, b)}
+        message = compare(function(a, b), by_erf(a, b), 1e-6, f"from {a:g} to {b:g} your area", known)
         if message:
             return message
     return None
 
 
-def by_erf(x):
-    return (1 + math.erf(x / math.sqrt(2))) / 2
+def by_erf(a, b):
+    return (math.erf(b / math.sqrt(2)) - math.erf(a / math.sqrt(2))) / 2
 
 
-def by_height(x):
-    return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+def by_doubled_erf(a, b):
+    return math.erf(b / math.sqrt(2)) - math.erf(a / math.sqrt(2))
 
 
-def by_bare_erf(x):
-    return math.erf(x / math.sqrt(2))
+def by_heights(a, b):
+    return (math.exp(-a * a / 2) - math.exp(-b * b / 2)) / math.sqrt(2 * math.pi)
 
 
-def by_narrow_erf(x):
-    return (1 + math.erf(x)) / 2
+def by_left_area(a, b):
+    return (1 + math.erf(b / math.sqrt(2))) / 2
 
 
-def by_right_area(x):
-    return (1 - math.erf(x / math.sqrt(2))) / 2
+def by_narrow_erf(a, b):
+    return (math.erf(b) - math.erf(a)) / 2
 
 
-def by_logistic(x):
-    return 0.5 * (1 + math.tanh(x / 2))
+def by_wrong_order(a, b):
+    return by_erf(b, a)
+
+
+def by_right_half(a, b):
+    return by_erf(0.0, b)
 
 
 area = Exercise(
     id="warmup8.area",
-    title="The area as a function",
+    title="The area between two places",
     kind="build",
-    stub='def area(x):\n    return ...\n\n\ncheck("warmup8.area", area)',
-    properties=[Property("in the middle", in_the_middle), Property("elsewhere", other_places)],
+    stub='def area_between(a, b):\n    return ...\n\n\ncheck("warmup8.area", area_between)',
+    properties=[Property("from the middle", from_the_middle), Property("elsewhere", elsewhere)],
     hints=[
-        Hint("erf runs from -1 to 1 and the area from 0 to 1: shift, then halve."),
-        Hint("erf belongs to a narrower curve: it wants x divided by the root of 2."),
-        Hint("The area:", code="(1 + math.erf(x / math.sqrt(2))) / 2", answer=by_erf),
+        Hint("You know the area left of b and the area left of a. What lies between?"),
+        Hint("The area left of x is (1 + erf(x / root of 2)) / 2. In the difference of two such areas the 1 is gone."),
+        Hint("The area:", code="(math.erf(b / math.sqrt(2)) - math.erf(a / math.sqrt(2))) / 2", answer=by_erf),
     ],
     wrong=[
-        WrongAnswer(by_height, contains="the height of the curve"),
-        WrongAnswer(by_bare_erf, contains="counts from the middle"),
-        WrongAnswer(by_right_area, contains="the area to the right"),
+        WrongAnswer(by_heights, contains="the curve falls"),
+        WrongAnswer(by_left_area, contains="the whole area left of 1"),
+        WrongAnswer(by_doubled_erf, contains="twice too large"),
         WrongAnswer(by_narrow_erf, contains="too narrow"),
-        WrongAnswer(by_logistic, contains="your area is 0.7311"),
+        WrongAnswer(by_wrong_order, contains="right minus left"),
+        WrongAnswer(by_right_half, contains="from the middle to 1"),
     ],
-    explanation="x times this area is GELU, the gate of chapter 7.",
+    explanation="With a far to the left it is the area left of b, which is all that GELU needs (chapter 7).",
 )
 
 EXERCISES = [areas, spread, area]
