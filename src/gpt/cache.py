@@ -23,16 +23,21 @@ class LayerCache:
         """
         if Tensor.recording():
             raise RuntimeError("cached keys have no gradient: generate inside Tensor.no_grad()")
+        keys, values = self.append(key.data, value.data)
+        return Tensor(keys), Tensor(values)
+
+    def append(self, key: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`extend` for plain arrays."""
         stop = self.length + key.shape[-2]
         if stop > self.context_size:
             raise ValueError(f"the cache holds {self.context_size} tokens, got {stop}: crop the input and start anew")
         if self.keys is None or self.values is None:
             self.keys = np.empty((*key.shape[:-2], self.context_size, key.shape[-1]), dtype=key.dtype)
             self.values = np.empty((*value.shape[:-2], self.context_size, value.shape[-1]), dtype=value.dtype)
-        self.keys[..., self.length : stop, :] = key.data
-        self.values[..., self.length : stop, :] = value.data
+        self.keys[..., self.length : stop, :] = key
+        self.values[..., self.length : stop, :] = value
         self.length = stop
-        return Tensor(self.keys[..., :stop, :]), Tensor(self.values[..., :stop, :])
+        return self.keys[..., :stop, :], self.values[..., :stop, :]
 
 
 class Cache:

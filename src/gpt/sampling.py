@@ -9,8 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core import Tensor
+from ..core.fast import is_on
 from ..core.random import choose_generator
 from ..core.trainer import evaluating
+from . import one_token
 from .cache import Cache
 from .model import GPT
 
@@ -61,11 +63,13 @@ def probabilities(
     """
     _check_options(temperature, top_k, top_p)
     scaled = np.asarray(logits, dtype=np.float64)
-    order = np.argsort(-scaled, kind="stable")  # best first; equals by id
+    best = np.argmax(scaled)  # the first of equals
     if temperature == 0.0:
-        return np.eye(len(scaled))[order[0]]
-    scaled = (scaled - scaled[order[0]]) / temperature  # at most 0, so that nothing overflows
-    weights = np.exp(scaled)
+        return np.eye(len(scaled))[best]
+    weights = np.exp((scaled - scaled[best]) / temperature)  # of numbers at most 0, so that nothing overflows
+    if top_k is None and top_p is None:
+        return weights / weights.sum()
+    order = np.argsort(-scaled, kind="stable")  # best first; equals by id
     weights[order[top_k:] if top_k is not None else []] = 0.0
     weights /= weights.sum()
     if top_p is not None:
@@ -90,6 +94,8 @@ def _ids(tokens: Sequence[int]) -> list[int]:
 def _next_logits(model: GPT, tokens: list[int], state: Cache | None) -> tuple[np.ndarray, Cache | None]:
     """The logits (V,) after the last token, and the cache, which ends where the window begins to move."""
     if state is not None and len(tokens) <= model.context_size:
+        if is_on() and 0 < state.length == len(tokens) - 1 and one_token.fits(model):
+            return one_token.next_logits(model, tokens[-1], state), state
         return model(Tensor([tokens[state.length :]]), state).data[0, -1], state
     return model(Tensor([tokens[-model.context_size :]])).data[0, -1], None
 
@@ -101,7 +107,8 @@ def _choose(
         raise RuntimeError("the model gives scores that are not finite: it has diverged, load an earlier checkpoint")
     if temperature == 0.0:
         return int(np.argmax(logits))
-    return int(generator.choice(len(logits), p=probabilities(logits, temperature, top_k, top_p)))
+    reached = np.cumsum(probabilities(logits, temperature, top_k, top_p))
+    return int(np.searchsorted(reached, generator.random() * reached[-1], side="right"))  # as generator.choice, quicker
 
 
 def _check_options(temperature: float, top_k: int | None, top_p: float | None) -> None:
