@@ -35,8 +35,9 @@ class Plan:
     """How a GPT of two blocks with 64 channels is trained on windows of 32 characters, 16 a step."""
 
     optimizer: str = "AdamW"  # or "SGD": plain descent
-    lr: float = 0.001  # falls to a tenth along the cosine
+    lr: float = 0.001
     warmup_steps: int = 60
+    falls: bool = True  # along the cosine, to a tenth; False: the rate stays where the warm-up has brought it
     clipped: bool = True
     dropout: float = 0.0
     weight_decay: float = 0.01
@@ -103,7 +104,8 @@ def build(plan: Plan, number: int) -> tuple[ThreeParts, GPTTrainer, WarmupCosine
     else:
         kind = AdamWOptimizer if plan.clipped else Unclipped
         optimizer = kind(model.parameters, plan.lr, weight_decay=plan.weight_decay)
-    schedule = WarmupCosineScheduler(plan.lr, plan.steps, plan.warmup_steps, plan.lr / 10)
+    least = plan.lr / 10 if plan.falls else plan.lr
+    schedule = WarmupCosineScheduler(plan.lr, plan.steps, plan.warmup_steps, least)
     return dataset, GPTTrainer(model, GPTLoss(), optimizer), schedule
 
 
@@ -149,6 +151,7 @@ PLANS = {
         **{f"AdamW {lr}": Plan(lr=lr) for lr in (0.0001, 0.001, 0.004, 0.016, 0.064)},
     },
     "warmup": {f"AdamW {lr}": Plan(lr=lr, warmup_steps=0) for lr in (0.001, 0.004, 0.016)},
+    "level": {f"AdamW {lr}": Plan(lr=lr, falls=False) for lr in (0.001, 0.004, 0.016)},
     "clipping": {f"AdamW {lr}": Plan(lr=lr, clipped=False) for lr in (0.004, 0.016)},
     "dropout": {f"dropout {rate}": replace(SMALL, dropout=rate) for rate in (0.0, 0.1, 0.2)},
     "decay": {f"decay {rate}": replace(SMALL, weight_decay=rate) for rate in (0.0, 0.1, 1.0)},
