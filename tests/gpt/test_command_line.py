@@ -117,10 +117,11 @@ def test_what_a_run_writes(config, tmp_path, capsys):
 
 
 def test_the_test_loss_is_that_of_the_last_tenth_each_character_once(config, tmp_path):
-    run(config, "--out", tmp_path / "a")
+    run(write_config(tmp_path, "sevens", batch_size=7), "--out", tmp_path / "a")
     model, tokenizer = load_model(tmp_path / "a" / "model.safetensors")
     part = np.array(tokenizer.encode(TEXT[int(len(TEXT) * 0.9) :]))
     count = (len(part) - 1) // 8
+    assert count % 7  # the last batch is not full, and counts
     x, y = part[: count * 8].reshape(count, 8), part[1 : count * 8 + 1].reshape(count, 8)
     with Tensor.no_grad():
         loss = GPTLoss()(model(Tensor(x)), Tensor(y)).item()
@@ -147,8 +148,28 @@ def test_optimizer_and_schedule_are_those_of_the_configuration(name, value, conf
     assert chosen.losses[0] == plain.losses[0] and chosen.losses[-1] != plain.losses[-1]
 
 
+def test_a_row_of_the_log_is_about_the_steps_since_the_row_before(config, tmp_path):
+    begun = Run(read_settings(config), tmp_path / "text.txt", tmp_path / "a")
+    for count in (2, 3):
+        losses = [begun.step() for _ in range(count)]
+        assert begun.evaluate()["training_loss"] == pytest.approx(np.mean(losses), rel=1e-12)
+    assert begun.sample(20) == begun.sample(20)
+
+
+def test_merges_are_learned_on_the_training_part_alone(config, tmp_path):
+    use_byte_pairs(config)
+    (tmp_path / "text.txt").write_text(TEXT + "zx" * 100, encoding="utf-8")
+    content = (TEXT + "zx" * 100)[: int((len(TEXT) + 200) * 0.9)]
+    begun = Run(read_settings(config), tmp_path / "text.txt", tmp_path / "a")
+    assert begun.tokenizer.merges == BytePairTokenizer.train(content, 280).merges
+    assert begun.tokenizer.merges != BytePairTokenizer.train(TEXT + "zx" * 100, 280).merges
+
+
 def test_the_same_command_gives_the_same_bytes_and_another_seed_others(config, tmp_path):
-    for folder, options in {"a": [], "b": [], "c": ["--seed", 2]}.items():
+    elsewhere = tmp_path / "elsewhere" / "text.txt"  # paths are not part of what is written
+    elsewhere.parent.mkdir()
+    elsewhere.write_text(TEXT, encoding="utf-8")
+    for folder, options in {"a": [], "b": ["--text", elsewhere], "c": ["--seed", 2]}.items():
         assert run(config, "--out", tmp_path / folder, *options) == 0
     for name in FILES:
         a, b, c = ((tmp_path / folder / name).read_bytes() for folder in "abc")
@@ -266,8 +287,7 @@ def test_a_damaged_checkpoint_is_refused_and_left_as_it_is(config, tmp_path, cap
 
 
 def test_two_processes_do_not_train_in_one_folder(config, tmp_path, capsys):
-    config = write_config(tmp_path, "long", steps=100_000)
-    process = start("train", config, "--out", tmp_path / "a")
+    process = start("train", config, "--out", tmp_path / "a", "--steps", 100_000)
     try:
         wait_for(tmp_path / "a" / "checkpoint.safetensors", process)
         assert run(config, "--out", tmp_path / "a") == 1
