@@ -1,7 +1,8 @@
 """The engine: tensors, layers, losses, optimizers and training, on NumPy alone.
 
 Reading order: gradient, precision, graph, arrays, tensor, layer; random, linear, embedding, activation, erf, masking,
-normalization, dropout, attention; loss, optimizer, muon, scheduler, dataset, trainer, checkpoint.
+normalization, dropout, attention; loss, optimizer, muon, scheduler, dataset, trainer, checkpoint. What is in fast/ says
+the same as the plain forms in these files and is there only for speed: skip it on first reading.
 """
 
 from .activation import GELU, ReLU, Softmax
