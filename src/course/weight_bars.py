@@ -12,14 +12,18 @@ from src.course.figures import COLOURS, SUM_TOLERANCE
 from src.course.printing import format_number, plain_array, visible
 
 
-def weight_bars(rows: object, labels: Sequence[object], titles: Sequence[str], decimals: int = 3) -> Figure:
+def weight_bars(
+    rows: object, labels: Sequence[object], titles: Sequence[str], decimals: int = 3, label_name: str = "key"
+) -> Figure:
     """Draw each row of weights (R, K) as K bars from 0 to 1 with their numbers above, two panels side by side.
 
-    `labels` name the K keys, a string is one label a character; `titles` name the R rows. Raises ValueError for labels
-    or titles that do not fit and for rows that are no weights.
+    `labels` name the K bars, a string is one label a character, `label_name` says what they are; `titles` name the R
+    rows. Raises ValueError for labels or titles that do not fit and for rows that are no weights.
 
     >>> weight_bars([[1 / 7, 2 / 7, 4 / 7]], "abc", ["scale 1"]).axes[0].get_title()
     'scale 1'
+    >>> weight_bars([[0.5, 0.5]], "ab", ["even"], label_name="token").get_supxlabel()
+    'token'
     """
     table = np.atleast_2d(plain_array(rows))
     names = [visible(label) for label in labels]
@@ -40,6 +44,6 @@ def weight_bars(rows: object, labels: Sequence[object], titles: Sequence[str], d
             panel.set(title=title, ylim=(0, 1.15), yticks=(0, 0.5, 1))
             panel.set_xticks(np.arange(len(names)), names, parse_math=False)
             panel.spines[["top", "right"]].set_visible(False)
-        figure.supxlabel("key", fontsize="medium")
+        figure.supxlabel(label_name, fontsize="medium")
         figure.supylabel("weight", fontsize="medium")
     return figure
