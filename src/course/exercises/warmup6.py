@@ -96,7 +96,9 @@ def of_line(function):
         "for 5 w[0] - 2 w[1] + 1 the slopes have the wrong sign": [-5.0, 2.0],
         "for 5 w[0] - 2 w[1] + 1 both numbers move at once: each slope is taken while the other stays": [3.0, 3.0],
     }
-    return compare(function(line, np.array([2.0, 1.0]), STEP), [5, -2], 1e-9, "for 5 w[0] - 2 w[1] + 1", known)
+    return compare(
+        function(line, np.array([2.0, 1.0]), STEP), [5, -2], 1e-9, "for 5 w[0] - 2 w[1] + 1 your list", known
+    )
 
 
 def of_curve(function):
@@ -105,7 +107,7 @@ def of_curve(function):
         "for w[0] w[0] w[1] you look to the left only: the right side would give as much more": [11.5, 9.0],
         "w[0] must be back at its place before w[1] moves": [12.0, 7.5625],
     }
-    return compare(function(curve, np.array([3.0, 2.0]), STEP), [12, 9], 1e-9, "for w[0] w[0] w[1]", known)
+    return compare(function(curve, np.array([3.0, 2.0]), STEP), [12, 9], 1e-9, "for w[0] w[0] w[1] your list", known)
 
 
 def by_both_sides(f, w, h):
