@@ -106,7 +106,12 @@ gradient = Exercise(
 
 def _pair(answer, *arguments):
     """x and y as arrays (N, T)."""
-    given = answer(*arguments)
+    try:
+        given = answer(*arguments)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise Wrong("your last window is shorter than T: it, or its targets, would run past the last token") from None
     if not isinstance(given, list | tuple) or len(given) != 2:
         raise Wrong("return two arrays, as in `return x, y`")
     return to_array(given[0], "x"), to_array(given[1], "y")
@@ -186,6 +191,11 @@ def cut_one_too_many(tokens, context_size, stride):
     return x, y
 
 
+def cut_one_too_many_arrays(tokens, context_size, stride):
+    x, y = cut_one_too_many(tokens, context_size, stride)
+    return np.array(x), np.array(y)
+
+
 def cut_every_token(tokens, context_size, stride):
     return cut_windows(tokens, context_size, 1)
 
@@ -222,6 +232,7 @@ windows = Exercise(
         WrongAnswer(cut_without_last, contains="the last one still fits"),
         WrongAnswer(cut_short, contains="have 3 columns"),
         WrongAnswer(cut_one_too_many, contains="rows of equal length"),
+        WrongAnswer(cut_one_too_many_arrays, contains="run past the last token"),
         WrongAnswer(cut_every_token, contains="start at [0, 1, 2, 3, 4, 5]"),
         WrongAnswer(cut_places, contains="not places"),
     ],
