@@ -62,7 +62,7 @@ row = Exercise(
     explanation="The score of c does not matter at all, however large it is.",
 )
 
-# Causal softmax
+# Causal softmax, with fewer queries than keys
 
 
 def _scores(time=4):
@@ -76,6 +76,11 @@ def _softmax(scores):
 
 def _causal(scores, k=0):
     return _softmax(np.where(np.tri(scores.shape[-1], k=k, dtype=bool), scores, -np.inf))
+
+
+def _masked(scores, k):
+    """The weights where query i sees the keys up to i + k."""
+    return _softmax(np.where(np.tri(*scores.shape[-2:], k=k, dtype=bool), scores, -np.inf))
 
 
 def first_row_is_itself(causal_weights):
@@ -105,6 +110,21 @@ def weights_are_right(causal_weights):
     return compare(causal_weights(scores.copy()), _causal(scores), 1e-5, "for random scores, your table", known)
 
 
+def newest_tokens_ask(causal_weights):
+    scores = _scores()[:2]
+    try:
+        given = causal_weights(scores.copy())
+    except (ValueError, IndexError):
+        raise Wrong("2 queries and 4 keys stop it with an error: the mask must have the shape (2, 4) too") from None
+    told = "of 2 queries and 4 keys the queries are the last two:"
+    known = {
+        f"{told} the first of them is token 2 and sees three keys, yours sees one": _masked(scores, k=0),
+        f"{told} the first of them sees three keys, yours sees all four": _masked(scores, k=3),
+        f"{told} the first of them sees itself too, so three keys, yours sees two": _masked(scores, k=1),
+    }
+    return compare(given, _masked(scores, k=2), 1e-5, "for 2 queries and 4 keys, your table", known)
+
+
 def large_scores_survive(causal_weights):
     scores = np.array([[1000.0, 0.0], [1000.0, 1000.0]])
     weights = to_array(causal_weights(scores), "your weights")
@@ -114,12 +134,13 @@ def large_scores_survive(causal_weights):
 
 
 def batches_work(causal_weights):
-    scores = np.stack([_scores(), -_scores()])
-    return compare(causal_weights(scores), _causal(scores), 1e-5, "for scores (2, 4, 4), your table")
+    scores = np.stack([_scores(), -_scores()])[:, :3]
+    return compare(causal_weights(scores), _masked(scores, k=1), 1e-5, "for scores (2, 3, 4), your table")
 
 
-def by_where(scores):
-    mask = np.tri(scores.shape[-1], dtype=bool)
+def by_moved_triangle(scores):
+    queries, keys = scores.shape[-2:]
+    mask = np.tri(queries, keys, k=keys - queries, dtype=bool)
     hidden = np.where(mask, scores, -np.inf)
     exps = np.exp(hidden - hidden.max(axis=-1, keepdims=True))
     return exps / exps.sum(axis=-1, keepdims=True)
@@ -138,51 +159,76 @@ def _wide(scores):
     return _causal(scores, k=1)
 
 
-def _zeros(scores):
-    return _softmax(np.tril(scores))
-
-
 def _columns(scores):
     hidden = np.where(np.tri(scores.shape[-1], dtype=bool), scores, -np.inf)
     exps = np.exp(hidden)
     return exps / exps.sum(axis=-2, keepdims=True)
 
 
+def _aligned_at_the_start(scores):
+    return _masked(scores, k=0)
+
+
+def _sees_all(scores):
+    queries, keys = scores.shape[-2:]
+    return _causal(scores) if queries == keys else _softmax(scores)
+
+
+def _not_itself(scores):
+    queries, keys = scores.shape[-2:]
+    return _masked(scores, k=max(0, keys - queries - 1))
+
+
 def _naive(scores):
-    exps = np.exp(scores) * np.tri(scores.shape[-1])
+    queries, keys = scores.shape[-2:]
+    exps = np.exp(scores) * np.tri(queries, keys, k=keys - queries)
     return exps / exps.sum(axis=-1, keepdims=True)
 
 
 mask = Exercise(
     id="ch04.mask",
-    title="Causal softmax",
+    title="The newest tokens ask",
     kind="build",
-    stub='def causal_weights(scores):\n    # your code\n    ...\n\n\ncheck("ch04.mask", causal_weights)',
+    stub=(
+        'def causal_weights(scores):  # (..., Tq, Tk)\n    # your code\n    ...\n\n\ncheck("ch04.mask", causal_weights)'
+    ),
     properties=[
         Property("the first token sees itself only", first_row_is_itself),
-        Property("the weights", weights_are_right),
+        Property("as many queries as keys", weights_are_right),
+        Property("fewer queries than keys", newest_tokens_ask),
         Property("large scores", large_scores_survive),
         Property("axes before the last two", batches_work),
     ],
     hints=[
-        Hint("`np.tri(T, dtype=bool)` is True on and below the diagonal."),
-        Hint("Put minus infinity where the mask is False, with `np.where`; then softmax over the last axis."),
-        Hint("The masked scores are", code="np.where(mask, scores, -np.inf)", answer=by_where),
+        Hint(
+            "`causal_softmax` of this chapter is right for Tq = Tk. Else: which token is query 0, and what may it see?"
+        ),
+        Hint("Query 0 is token Tk - Tq and sees Tk - Tq + 1 keys: the triangle moves to the right by Tk - Tq."),
+        Hint(
+            "`np.tri` takes rows, columns and such a move k. With queries, keys = scores.shape[-2:] the mask is",
+            code="np.tri(queries, keys, k=keys - queries, dtype=bool)",
+            answer=by_moved_triangle,
+        ),
     ],
     wrong=[
         WrongAnswer(_after, contains="mask before softmax"),
         WrongAnswer(_turned, contains="turned around"),
         WrongAnswer(_wide, contains="one place too wide"),
-        WrongAnswer(_softmax, contains="sees all four"),
+        WrongAnswer(_softmax, contains="first token sees all four"),
         WrongAnswer(_columns, contains="share of the first column"),
+        WrongAnswer(_causal, contains="the mask must have the shape (2, 4) too"),
+        WrongAnswer(_aligned_at_the_start, contains="yours sees one"),
+        WrongAnswer(_sees_all, contains="yours sees all four"),
+        WrongAnswer(_not_itself, contains="yours sees two"),
         WrongAnswer(_naive, contains="maximum of each row"),
     ],
+    explanation="A single newest token may see everything, so its row needs no mask at all.",
 )
 
 # Six sealed layers
 
 
-class _Sealed(Layer):
+class SealedLayer(Layer):
     """Mixes tokens with fixed weights that depend on what stands in the window."""
 
     def __init__(self, name):
@@ -217,7 +263,7 @@ LEAKING = (
 
 
 def _verdict(leaks, name):
-    verdict = leaks(_Sealed(name))
+    verdict = leaks(SealedLayer(name))
     if not isinstance(verdict, bool | np.bool_):
         raise Wrong(f"leaks(layer) returns True or False, yours returns {show(verdict)}")
     return bool(verdict)
