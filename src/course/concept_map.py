@@ -91,7 +91,7 @@ def written_pages(toc: str) -> dict[str, str]:
     pages: dict[str, str] = {}
     for page in re.findall(r"(?:root|file):\s*(\S+)", toc):
         if numbered := re.match(r"chapters/(\d\d)_", page):
-            pages[str(int(numbered[1]))] = page
+            pages.setdefault(str(int(numbered[1])), page)  # pages beside a chapter come after it
         elif page.startswith("chapters/warmup/"):
             pages.setdefault("W", page)  # the first card
     return pages
@@ -138,12 +138,13 @@ def _box(chapter: Chapter, page: str | None) -> Iterator[str]:
     x, y = chapter.corner
     state = "planned" if page is None else "written"
     target = (page or PLANNED_PAGE).removeprefix("chapters/") + ".html"
-    number = {"W": "before 1"}.get(chapter.number, chapter.number)
+    number = {"W": "before 1"}.get(chapter.number, chapter.number) + (" · planned" if page is None else "")
+    planned = " (planned)" if page is None else ""
     centre = x + WIDTH // 2
     first = y + TITLE_Y + (LINE // 2 if len(chapter.lines) == 1 else 0)
-    yield f'<a class="{state}" href="{target}"><title>{escape(chapter.name)} ({state})</title>'
+    yield f'<a class="{state}" href="{target}"><title>{escape(chapter.name + planned)}</title>'
     yield f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="7"/>'
-    yield f'<text class="number" x="{centre}" y="{y + NUMBER_Y}">{number} · {state}</text>'
+    yield f'<text class="number" x="{centre}" y="{y + NUMBER_Y}">{number}</text>'
     for index, line in enumerate(chapter.lines):
         yield f'<text class="title" x="{centre}" y="{first + index * LINE}">{escape(line)}</text>'
     yield "</a>"

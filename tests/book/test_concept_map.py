@@ -49,13 +49,13 @@ def test_every_chapter_is_in_the_map_once() -> None:
 
 def test_a_chapter_becomes_a_link_when_it_enters_the_toc() -> None:
     before = boxes(draw("root: chapters/00_start_here\n"))
-    assert before["Start here"] == ("0 · written", "written", "00_start_here.html")
+    assert before["Start here"] == ("0", "written", "00_start_here.html")
     assert before["Many heads"] == ("6 · planned", "planned", "planned.html")
     after = boxes(
         draw("root: chapters/00_start_here\n- file: chapters/06_many_heads\n- file: chapters/warmup/01_shapes")
     )
-    assert after["Many heads"] == ("6 · written", "written", "06_many_heads.html")
-    assert after["Warm-up: eight cards"] == ("before 1 · written", "written", "warmup/01_shapes.html")
+    assert after["Many heads"] == ("6", "written", "06_many_heads.html")
+    assert after["Warm-up: eight cards"] == ("before 1", "written", "warmup/01_shapes.html")
     changed = {title for title in before if before[title] != after[title]}
     assert changed == {"Many heads", "Warm-up: eight cards"}
 
@@ -64,7 +64,7 @@ def test_every_numbered_page_of_the_book_is_in_the_map() -> None:
     assert set(written_pages(TOC)) <= set(NUMBERS)
     leads = {target for _, _, target in boxes(draw(TOC)).values()}
     pages = {page.removeprefix("chapters/") + ".html" for page in written_pages(TOC).values()}
-    assert leads == pages | {"planned.html"}
+    assert leads == pages | ({"planned.html"} if len(pages) < len(NUMBERS) else set())
 
 
 def heading(page: str) -> str:

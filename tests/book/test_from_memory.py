@@ -22,7 +22,10 @@ def well_spaced(chapter: int, asked: list[int]) -> bool:
     return len(asked) == 3 and asked[:2] == wanted and asked[2] <= max(chapter - 4, 0)
 
 
-@pytest.mark.parametrize("path", sorted(CHAPTERS.glob("0[2-9]_*.ipynb")), ids=lambda path: path.stem)
+AFTER_THE_FIRST = [path for path in sorted(CHAPTERS.glob("[01][0-9]_*.ipynb")) if path.name[:2] > "01"]
+
+
+@pytest.mark.parametrize("path", AFTER_THE_FIRST, ids=lambda path: path.stem)
 def test_questions_from_memory_are_spaced(path: Path) -> None:
     assert well_spaced(int(path.name[:2]), questions(nbformat.read(path, as_version=4)))
 
