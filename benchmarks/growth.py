@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from tabulate import tabulate
 
 from .options import Options, say
+from .ours import VOCABULARY
 from .report import Row
 from .side import Contender, take_turns
 from .step import NANOGPT
 
 CONTEXTS, BATCHES = (32, 64, 128, 256, 512), (1, 2, 4, 8, 16, 32, 64)
 FIGURE = "growth.png"
-HEAD = ["", "million products a token", "ours, ms", "us a token", "PyTorch, ms", "us a token", "ratio"]
+HEAD = ["", "million products a token", "ours, ms", "µs a token", "PyTorch, ms", "µs a token", "ratio"]
 Points = list[tuple[int, float, float]]  # the varied size, our seconds, theirs
 
 
@@ -43,8 +45,8 @@ def _vary(name: str, values: tuple[int, ...], options: Options) -> Points:
 def products(context: int, size: int, blocks: int, vocabulary: int) -> float:
     """Multiplications of a step for each token: 3 times those of the forward pass, which backward has twice.
 
-    A block has 4 C^2 in the projections, 8 C^2 in the feed-forward network and, for scores and mixing, 2 T C, of which
-    the causal mask uses half.
+    A block has 4 C^2 in the projections, 8 C^2 in the feed-forward network and 2 T C in the attention, for scores and
+    for mixing, half of which the causal mask throws away.
 
     >>> products(context=64, size=128, blocks=4, vocabulary=65)
     2580864.0
@@ -55,12 +57,12 @@ def products(context: int, size: int, blocks: int, vocabulary: int) -> float:
 def _line(name: str, value: int, ours: float, theirs: float) -> list[str]:
     sizes = NANOGPT | {name: value}
     tokens = sizes["batch"] * sizes["context"]
-    count = products(sizes["context"], sizes["size"], sizes["blocks"], 65) / 1e6
+    count = products(sizes["context"], sizes["size"], sizes["blocks"], VOCABULARY) / 1e6
     times = [cell for seconds in (ours, theirs) for cell in (f"{1e3 * seconds:.3g}", f"{1e6 * seconds / tokens:.1f}")]
     return [f"{'T' if name == 'context' else 'B'} = {value}", f"{count:.2f}", *times, f"{ours / theirs:.2f}"]
 
 
-def draw(measured: dict[str, Points], path) -> None:  # type: ignore[no-untyped-def]
+def draw(measured: dict[str, Points], path: Path) -> None:
     """Both growths, on logarithmic axes, with the slope of a proportional growth for comparison."""
     from matplotlib.figure import Figure
 
