@@ -99,9 +99,10 @@ class CharTokenizer:
 class BytePairTokenizer:
     """Byte-pair encoding: ids 0 to 255 are the bytes of UTF-8, id 256 + n is the pair of ids that merge n joins.
 
-    A text is first cut into pieces (words, runs of marks, white space; `PIECE`), and no token crosses a cut. Every text
-    has an encoding, and decoding gives it back exactly. Raises ValueError when a merge joins ids that do not exist yet
-    or repeats an earlier one, and when an id is outside the vocabulary.
+    A text is first cut into pieces (words, runs of marks, white space; `PIECE`), and no token crosses a cut: training
+    takes seconds, and no token holds the end of one line and the name that begins the next. Decoding gives an encoded
+    text back exactly. Raises ValueError when a merge joins ids that do not exist yet or repeats an earlier one, when an
+    id is outside the vocabulary, and for half a surrogate pair, which UTF-8 cannot hold.
     After Gage (1994) and, for text models, Sennrich, Haddow and Birch (2016).
 
     >>> tokenizer = BytePairTokenizer.train("aaabdaaabac", 256 + 3)
