@@ -83,7 +83,7 @@ class GPT(Composite):
         for name, size in (("vocab_size", vocab_size), ("context_size", context_size), ("blocks", blocks)):
             check_size(name, size)
         self.vocab_size, self.context_size, self.embedding_size = vocab_size, context_size, embedding_size
-        place = _build_positions(positions, context_size, embedding_size)
+        place = _build_positions(positions, context_size, embedding_size, generator)
         self.embedding = GPTEmbedding(vocab_size, context_size, embedding_size, place or False, generator)
         self.blocks = [
             build(
@@ -166,8 +166,11 @@ class GPT(Composite):
         return [layer.weights for layer in layers if layer.weights is not None]
 
 
-def _build_positions(positions: Builder | None, context_size: int, embedding_size: int) -> Layer | None:
-    """Both sizes go by name, so that a builder which needs only one of them takes only that."""
+def _build_positions(
+    positions: Builder | None, context_size: int, embedding_size: int, generator: np.random.Generator | None
+) -> Layer | None:
+    """Everything goes by name, so that a builder which needs only one of the sizes takes only that."""
     if positions is None:
         return None
-    return build(positions, context_size=(context_size, context_size), embedding_size=(embedding_size, embedding_size))
+    settings = {"context_size": context_size, "embedding_size": embedding_size, "generator": generator}
+    return build(positions, **{name: (value, value) for name, value in settings.items()})

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from src.core import Composite, Layer, LayerNorm, Linear, ReLU, Tensor, seed
+from src.core import Composite, Layer, LayerNorm, Linear, ReLU, Tensor, default_generator, seed
 from src.gpt import (
     GPT,
     BareTransformer,
@@ -263,3 +263,11 @@ def test_embedding_and_output_on_their_own():
     assert embedding(ids(11)).shape == (4, 8, 16)
     assert GPTEmbedding(11, 8, 16, positions=False)(ids(11)).shape == (4, 8, 16)
     assert GPTOutput(16, 11)(embedding(ids(11))).shape == (4, 8, 11)
+
+
+def test_a_generator_that_is_passed_is_the_only_one_drawn_from():
+    before = default_generator().bit_generator.state
+    sizes = {"vocab_size": 7, "context_size": 5, "embedding_size": 8, "blocks": 1, "std": None}
+    first, second = (GPT(**sizes, generator=np.random.default_rng(3)).state_dict() for _ in range(2))
+    assert default_generator().bit_generator.state == before
+    assert all((array == second[name]).all() for name, array in first.items())
