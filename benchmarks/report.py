@@ -36,8 +36,10 @@ def shown_time(seconds: float, threads: int | None = None) -> str:
     >>> shown_time(0.0123, 2), shown_time(1.2345), shown_time(123.4)
     ('12.3 ms (2 threads)', '1.23 s', '123 s')
     """
-    milliseconds = f"{1e3 * seconds:#.3g}".rstrip(".")
-    time = f"{milliseconds} ms" if seconds < 0.9995 else f"{seconds:#.3g} s".replace(". ", " ")
+    if seconds < 0.9995:
+        time = f"{1e3 * seconds:.3g} ms"
+    else:
+        time = f"{seconds:.3g} s" if seconds < 100 else f"{seconds:,.0f} s"
     return time if threads is None else f"{time} ({threads} thread{'s' if threads > 1 else ''})"
 
 

@@ -62,7 +62,7 @@ class Process:
         return float(answer)
 
     def __str__(self) -> str:
-        return f"{self.contender.name} with {self.threads}"
+        return f"{self.contender.factory.removeprefix('benchmarks.')}, {self.threads} thread(s)"
 
     def __enter__(self) -> Process:
         return self
@@ -103,8 +103,8 @@ def take_turns(contenders: list[Contender], options: Options) -> list[Turns]:
         rounds = []
         for number in range(options.rounds):
             rounds.append([process.ask("time", options.seconds) for process in running])
-            shown = (f"{process} {1e3 * seconds:.2f} ms" for process, seconds in zip(running, rounds[-1], strict=True))
-            say(f"    round {number + 1} of {options.rounds}: {', '.join(shown)}")
+            shown = (f"{process}: {1e3 * seconds:.2f} ms" for process, seconds in zip(running, rounds[-1], strict=True))
+            say(f"    round {number + 1} of {options.rounds}: {'; '.join(shown)}")
     answers = dict(zip(running, np.array(rounds).T, strict=True))
     return [
         min((Turns(process.threads, answers[process]) for process in side), key=attrgetter("median")) for side in sides
