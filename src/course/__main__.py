@@ -13,11 +13,11 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
 
     command = commands.add_parser("open", help="copy a chapter into work/ and open it in JupyterLab")
-    command.add_argument("chapter", help="its number, such as 5; a card of the warm-up: warmup3")
+    command.add_argument("chapter", help="its number, such as 5; a card: warmup3; a page beside chapter 10: deeper10")
     command.add_argument("--copy-only", action="store_true", help="do not start JupyterLab")
 
     command = commands.add_parser("reset", help="replace a working copy by a fresh one; yours is kept")
-    command.add_argument("chapter", help="its number, such as 5; a card of the warm-up: warmup3")
+    command.add_argument("chapter", help="its number, such as 5; a card: warmup3; a page beside chapter 10: deeper10")
     command.add_argument("--yes", action="store_true", help="do not ask")
 
     commands.add_parser("doctor", help="look for what is amiss in this environment, and say how to mend it")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from src.course.progress import ROOT
 
-FOLDERS = {"": "chapters", "warmup": "chapters/warmup"}  # of chapters, and of the cards of the warm-up
+FOLDERS = {"": "chapters", "warmup": "chapters/warmup", "deeper": "chapters/deeper"}  # cards; pages beside chapters
 # OpenBLAS, PyTorch's OpenMP, MKL and macOS's Accelerate each read their own name.
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 ONE_THREAD = dict.fromkeys(THREADS, "1")
@@ -19,7 +19,7 @@ LINK = re.compile(r"(\]\(|src=\"|\{(?:figure|image)\} |<)(?!\w+:|[/#.<])([^\s()\
 
 
 def find_chapter(name: str, root: Path = ROOT) -> Path:
-    """The notebook of a chapter, as "5" is `05_query_key_value.ipynb`, or of a card: "warmup3".
+    """The notebook of a chapter, as "5" is `05_query_key_value.ipynb`, of a card, "warmup3", or beside it, "deeper10".
 
     Raises:
         ValueError: if there is no such notebook; the message lists those that exist.

@@ -68,6 +68,17 @@ def test_cards_are_found_by_their_word_and_number(root, card):
             find_chapter(wrong, root)
 
 
+def test_a_page_beside_a_chapter_is_found_by_its_word_and_number(root):
+    folder = root / "chapters" / "deeper"
+    folder.mkdir()
+    nbformat.write(new_notebook(cells=[new_markdown_cell("# Deeper")]), folder / "05_deeper.ipynb")
+    assert find_chapter("deeper5", root) == find_chapter("deeper05", root) == folder / "05_deeper.ipynb"
+    assert find_chapter("5", root).name == "05_five.ipynb"
+    for wrong in ("deeper", "deeper12", "5deeper", "deeper/5"):
+        with pytest.raises(ValueError, match=r"chapters with a notebook: 5, 12, deeper5$"):
+            find_chapter(wrong, root)
+
+
 def test_a_card_is_copied_and_reset_like_a_chapter(root, card):
     copy, is_new = open_copy("warmup5", root)
     assert is_new and copy == root / "work" / "05_card.ipynb"

@@ -14,7 +14,7 @@ from src.core import AdamWOptimizer, MuonOptimizer, Optimizer, WarmupCosineSched
 from src.core.checkpoint import write_atomically
 from src.course.experiments import ch10
 from src.course.runs import EVERY, FOLDER, Setup, load_runs
-from src.gpt import GPT, CharDataset, GPTLoss, GPTTrainer
+from src.gpt import GPT, GPTLoss, GPTTrainer, TokenDataset
 
 SEEDS = (0, 1, 2)
 RATES = (0.001, 0.004, 0.016, 0.064)  # tried in short runs on the validation text, as chapter 10 tried those of AdamW
@@ -50,7 +50,7 @@ def choose_optimizer(model: GPT, muon: bool, lr: float) -> Optimizer:
     return MuonOptimizer(model.parameters, model.block_matrices(), lr, betas=(0.9, 0.999))
 
 
-def build(recipe: Recipe, number: int) -> tuple[CharDataset, GPTTrainer, WarmupCosineScheduler]:
+def build(recipe: Recipe, number: int) -> tuple[TokenDataset, GPTTrainer, WarmupCosineScheduler]:
     """Text, trainer and schedule of a recipe, from seed `number`."""
     seed(number)
     setup = recipe.setup
