@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from . import data, generation, growth, imports, memory, report, step
+from . import data, generation, growth, imports, memory, recipe, report, step
 from .machine import busy, conditions, load
 from .options import Options, say
 from .report import Row
@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Options], list[Row | str]]]] = {
     "memory": ("peak memory of a training step", memory.peak),
     "data": ("what is not the model in an epoch over all the plays", data.epoch),
     "growth": ("step time against context and batch, with a figure", growth.step_time),
+    "recipe": ("1.88 on tinyshakespeare against the time of PyTorch's run as published", recipe.beat_the_clock),
     "imports": ("import src.core against import numpy", imports.engine),
 }
 

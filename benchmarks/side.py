@@ -74,7 +74,7 @@ class Process:
 
 def _environment(contender: Contender, threads: int) -> dict[str, str]:
     """The engine has threads of its own and holds BLAS at one; all else computes with those of its libraries."""
-    blas = 1 if contender.name == "ours" else threads
+    blas = 1 if contender.name in ("ours", "recipe") else threads
     counts = {"ENGINE_THREADS": threads, "OPENBLAS_NUM_THREADS": blas, "OMP_NUM_THREADS": blas, "MKL_NUM_THREADS": blas}
     return os.environ | {name: str(count) for name, count in counts.items()}
 

@@ -3,7 +3,8 @@
     python -m benchmarks.worker benchmarks.ours:Step '{"batch": 4, ...}'
 
 "time S" runs one step unmeasured, then steps for S seconds, at least one, and answers seconds a step. "peak N" runs N
-steps and answers by how many bytes the peak of the resident memory exceeds what was resident before.
+steps and answers by how many bytes the peak of the resident memory exceeds what was resident before. "once 0" answers
+the seconds of one run, "loss 0" the loss that it ended with.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 STATUS, FORGET_PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -50,6 +51,18 @@ def peak_growth(side: Runnable, steps: float) -> float:
     return _status("VmHWM") - before
 
 
+def time_once(side: Runnable, _: float) -> float:
+    """Seconds of one run, its first step and all."""
+    start = time.perf_counter()
+    side.run()
+    return time.perf_counter() - start
+
+
+def loss(side: Any, _: float) -> float:
+    """What the side says of the loss after its run."""
+    return side.loss()
+
+
 def _status(field: str) -> float:
     found = re.search(rf"^{field}:\s+(\d+) kB$", STATUS.read_text(encoding="ascii"), re.MULTILINE)
     if found is None:
@@ -57,7 +70,7 @@ def _status(field: str) -> float:
     return 1024.0 * int(found[1])
 
 
-ANSWERS = {"time": time_steps, "peak": peak_growth}
+ANSWERS = {"time": time_steps, "peak": peak_growth, "once": time_once, "loss": loss}
 
 
 def main() -> None:

@@ -1,5 +1,7 @@
 """Dropout: switch a random part of the numbers off during training. Chapter 10 explains it."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from .layer import Layer

@@ -1,5 +1,7 @@
 """The embedding: a table with one row for each token. Chapter 2 explains it."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from .fast.embedding import table_gradient

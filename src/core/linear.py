@@ -1,5 +1,7 @@
 """The linear layer, x @ weight + bias. Chapter 1 derives it."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -1,7 +1,8 @@
 """The language model of this course, made of parts of `src.core`.
 
 Reading order: tokenizer, data, positions, embedding, attention, feed_forward, block, builder, model; then loss,
-trainer, sampling, cache; at last what the command line is made of: saved, streaming, settings, training.
+trainer, sampling, cache, and one_token, for speed alone; at last what the command line is made of: saved, streaming,
+settings, training.
 """
 
 from .attention import GPTAttention

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import GELU, Dropout, Embedding, Layer, LayerNorm, Linear
-from ..core.fast.gelu import _gate
+from ..core.fast.gelu import gate_of
 from .attention import GPTAttention
 from .block import GPTTransformer
 from .cache import Cache, LayerCache
@@ -94,7 +94,7 @@ def _attend(attention: GPTAttention, x: np.ndarray, cache: LayerCache) -> np.nda
 
 def _feed_forward(network: GPTFeedForward, x: np.ndarray) -> np.ndarray:
     hidden = _linear(network.input, x)
-    hidden *= _gate(hidden)
+    hidden *= gate_of(hidden)
     return _linear(network.output, hidden)
 
 

@@ -72,6 +72,7 @@ class TrainingSettings:
     evaluate_every: int
     save_every: int
     betas: list = field(default_factory=lambda: [0.9, 0.99])
+    momentum: float = 0.95  # of Muon alone
     optimizer: str = "adamw"
     schedule: str = "cosine"
     half: bool = False  # the final model's file holds float16

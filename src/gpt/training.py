@@ -209,7 +209,9 @@ def _build_optimizer(training: TrainingSettings, model: GPT) -> Optimizer:
     betas = (training.betas[0], training.betas[1])
     if training.optimizer == "muon":
         matrices = model.block_matrices()
-        return MuonOptimizer(model.parameters, matrices, training.lr, betas=betas, weight_decay=training.weight_decay)
+        return MuonOptimizer(
+            model.parameters, matrices, training.lr, training.momentum, betas, weight_decay=training.weight_decay
+        )
     return AdamWOptimizer(model.parameters, training.lr, betas, weight_decay=training.weight_decay)
 
 

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from src.core import MuonOptimizer
+from src.gpt import GPT
 from src.gpt.settings import read_settings, settings_from
+from src.gpt.training import _build_optimizer
 
 MODELS = Path(__file__).parents[2] / "data" / "models"
 GOOD = """
@@ -109,3 +112,18 @@ def test_nano_is_the_published_configuration():
     assert (training.batch_size, training.steps, training.stride) == (12, 2000, 1)
     assert (training.optimizer, training.lr, training.min_lr, training.warmup_steps) == ("adamw", 1e-3, 1e-4, 100)
     assert (training.betas, training.weight_decay) == ([0.9, 0.99], 0.1)
+
+
+@pytest.mark.parametrize("path", sorted(MODELS.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_configuration_can_be_read_and_built(path):
+    settings = read_settings(path)
+    model = GPT(vocab_size=65, **asdict(settings.model))
+    optimizer = _build_optimizer(settings.training, model)
+    assert f"python -m src.gpt train data/models/{path.name}" in path.read_text(encoding="utf-8")
+    assert isinstance(optimizer, MuonOptimizer) == (settings.training.optimizer == "muon")
+
+
+def test_momentum_reaches_muon(read):
+    training = read(GOOD + 'optimizer = "muon"\nmomentum = 0.8\n').training
+    optimizer = _build_optimizer(training, GPT(vocab_size=5, context_size=8, embedding_size=16, blocks=2, heads=4))
+    assert optimizer.momentum == 0.8 and optimizer.lr == 1.0

@@ -19,7 +19,7 @@ def gelu_tanh(x: Tensor) -> Tensor:
     result = np.empty_like(numbers)
 
     def forward(part: slice) -> None:
-        np.multiply(numbers[part], _gate(numbers[part]), out=result[part])
+        np.multiply(numbers[part], gate_of(numbers[part]), out=result[part])
 
     share_blocks(forward, numbers.size, 1)
     out = Tensor(result.reshape(x.shape))
@@ -28,7 +28,7 @@ def gelu_tanh(x: Tensor) -> Tensor:
         given, x_grad = out.received.reshape(-1), np.empty_like(numbers)
 
         def backward(part: slice) -> None:
-            gate = _gate(numbers[part])
+            gate = gate_of(numbers[part])
             slope = numbers[part] * numbers[part]
             slope *= TWICE * 3.0 * CUBIC
             slope += TWICE  # the derivative of 2 u
@@ -44,7 +44,8 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return out.attach(gradient_fn, (x,))
 
 
-def _gate(x: np.ndarray) -> np.ndarray:
+def gate_of(x: np.ndarray) -> np.ndarray:
+    """The part of each number that GELU lets through, in the shape of x."""
     with np.errstate(over="ignore"):  # where a cube or exp is infinite the gate is the right 0 or 1
         gate = x * x
         gate *= -TWICE * CUBIC

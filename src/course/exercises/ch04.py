@@ -80,7 +80,7 @@ def _causal(scores, k=0):
 
 def _masked(scores, k):
     """The weights where query i sees the keys up to i + k."""
-    return _softmax(np.where(np.tri(*scores.shape[-2:], k=k, dtype=bool), scores, -np.inf))
+    return _softmax(np.where(np.tri(scores.shape[-2], scores.shape[-1], k=k, dtype=bool), scores, -np.inf))
 
 
 def first_row_is_itself(causal_weights):

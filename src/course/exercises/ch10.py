@@ -162,7 +162,7 @@ schedule = Exercise(
 def _given_optimizer(answer, parameters, lr=0.1, beta=0.5):
     if not (isinstance(answer, type) and issubclass(answer, Optimizer)):
         raise Wrong("pass the class itself, a subclass of Optimizer, as in check(..., Momentum)")
-    return answer(parameters, lr, beta)
+    return answer(parameters, lr, beta)  # type: ignore[call-arg]
 
 
 def _step(optimizer, *gradients):
