@@ -7,16 +7,21 @@ import math
 import numpy as np
 
 from ..core import Composite, Embedding, Layer, LayerNorm, Linear, Tensor
+from ..core.fast import is_on
+from ..core.fast.halves import in_halves
 from ..core.linear import check_size
 from ..core.random import choose_generator
 from ..core.trainer import evaluating
 from .attention import GPTAttention
-from .block import GPTTransformer, Identity, per_token, works_with
+from .block import PER_TOKEN, BareTransformer, GPTTransformer, Identity, per_token, works_with
 from .builder import Builder, build
 from .cache import Cache
 from .embedding import GPTEmbedding
 from .feed_forward import GPTFeedForward
 from .positions import LearnedPositions
+
+KNOWN = (*PER_TOKEN, GPTTransformer, BareTransformer, GPTAttention)  # they treat the sequences of a batch apart
+HALVED_FROM = 300_000_000  # multiplications of a forward pass; below it twins and threads cost what they save
 
 
 class GPTOutput(Composite):
@@ -119,11 +124,22 @@ class GPT(Composite):
         start = 0 if cache is None else cache.length
         self._check_ids(x, start)
         h = self.embedding(x, start)  # (B, T) -> (B, T, C)
-        for index, block in enumerate(self.blocks):
-            h = block(h) if cache is None else block(h, cache.layers[index])
+        if cache is None and self._worth_halving(h):
+            h = in_halves(self.blocks, h)
+        else:
+            for index, block in enumerate(self.blocks):
+                h = block(h) if cache is None else block(h, cache.layers[index])
         if cache is not None:
             cache.check(start + x.shape[-1])
         return self.output(self.norm(h))  # (B, T, C) -> (B, T, V)
+
+    def _worth_halving(self, h: Tensor) -> bool:
+        """True for a training step long enough to be done in two halves, through blocks known to allow it."""
+        if not (is_on() and Tensor.recording() and h.differentiable and len(h.data) > 1):
+            return False
+        if h.data.size * 12 * h.shape[-1] * len(self.blocks) < HALVED_FROM:  # a usual block has 12 C^2 weights
+            return False
+        return all(type(layer) in KNOWN for block in self.blocks for layer in block.layers_within())
 
     def block_matrices(self) -> list[Tensor]:
         """The weight matrices inside the blocks, those that MuonOptimizer is for: no biases, tables or LayerNorms."""

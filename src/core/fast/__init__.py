@@ -3,7 +3,7 @@
 The plain forms say what is computed; these say the same in fewer passes over memory, in blocks that fit the processor's
 cache, on more than one thread. `plain()` switches them off, and tests hold both equal.
 
-Reading order: switch, threads; then linear, embedding, gelu, layer_norm, attention, adamw.
+Reading order: switch, memory, threads; then linear, embedding, gelu, layer_norm, attention, adamw; halves.
 """
 
 from .switch import is_on, plain

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..tensor import Tensor
-from .threads import Task, share
+from .threads import Task, share, works_apart
 
 SMALLEST = 128  # rows or columns: smaller parts make BLAS pack the other matrix too often
 PARTS = 4
@@ -51,9 +51,9 @@ def weight_tasks(rows: np.ndarray, grad: np.ndarray, out: np.ndarray) -> list[Ta
 
 
 def cut(size: int) -> list[slice]:
-    """At most PARTS slices of a length, none much smaller than SMALLEST."""
+    """At most PARTS slices of a length, none much smaller than SMALLEST; one for a thread that works for itself."""
     parts = min(PARTS, size // SMALLEST)
-    if parts < 2:
+    if parts < 2 or works_apart():
         return [slice(0, size)]
     edges = [size * part // parts for part in range(parts + 1)]
     return [slice(start, stop) for start, stop in pairwise(edges)]

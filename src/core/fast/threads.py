@@ -8,9 +8,12 @@ it is held at one.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
+
+from .memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +28,7 @@ Task = Callable[[], object]
 def share(tasks: Iterable[Task], work: int) -> None:
     """Run all tasks, in any order. `work` is about how many operations they are; few are not handed over."""
     tasks = list(tasks)
-    pool = _pool() if len(tasks) > 1 and work >= WORTHWHILE else None
+    pool = _pool() if len(tasks) > 1 and work >= WORTHWHILE and not _apart.busy else None
     if pool is None:
         for task in tasks:
             task()
@@ -43,6 +46,33 @@ def share(tasks: Iterable[Task], work: int) -> None:
         for helper in helpers:
             if not helper.cancel():  # one that has not begun is not needed any more
                 helper.result()
+
+
+class _Apart(threading.local):
+    """Whether this thread runs a task that has its thread for itself: what it would share it does alone."""
+
+    busy = False
+
+
+_apart = _Apart()
+
+
+def share_apart(tasks: Iterable[Task]) -> None:
+    """Run large tasks at once, each in one thread from its beginning to its end."""
+
+    def alone(task: Task) -> None:
+        before, _apart.busy = _apart.busy, True
+        try:
+            task()
+        finally:
+            _apart.busy = before
+
+    share([partial(alone, task) for task in tasks], WORTHWHILE)
+
+
+def works_apart() -> bool:
+    """True inside a task of `share_apart`."""
+    return _apart.busy
 
 
 def blocks(rows: int, width: int) -> Iterator[slice]:
@@ -84,6 +114,7 @@ def _pool() -> ThreadPoolExecutor | None:
     except ImportError:
         return None
     threadpool_limits(limits=1, user_api="blas")
+    keep_freed_memory()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of these threads
     return ThreadPoolExecutor(count() - 1, thread_name_prefix="engine")

@@ -6,7 +6,7 @@ import pytest
 from src.core import GELU, AdamWOptimizer, Embedding, LayerNorm, Linear, Tensor
 from src.core.fast import is_on, plain, threads
 from src.core.fast.attention import causal_attention
-from src.gpt import GPT, GPTAttention, GPTLoss, GPTTrainer
+from src.gpt import GPT, BareTransformer, GPTAttention, GPTLoss, GPTTrainer
 
 SHAPES = [(1, 1, 8), (2, 5, 8), (3, 70, 8), (5, 300, 64)]  # the last ones are cut into several blocks and parts
 
@@ -275,3 +275,64 @@ def test_a_wrong_number_of_threads_is_refused(wrong, monkeypatch):
     threads.count.cache_clear()
     with pytest.raises(ValueError, match="ENGINE_THREADS"):
         threads.count()
+
+
+HALVED = [{}, {"tied": True}, {"dropout": 0.3}, {"block": BareTransformer, "normalization": None, "std": None}]
+
+
+@pytest.mark.parametrize("options", HALVED)
+def test_halves_give_what_the_whole_gives_on_any_number_of_threads(options, monkeypatch):
+    def with_threads(number):
+        monkeypatch.setattr(threads, "count", lambda: number)
+        threads._pool.cache_clear()
+        try:
+            return train(**options)
+        finally:
+            threads._pool.cache_clear()
+
+    with Tensor.precision(np.float64):
+        whole = train(**options)
+        monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+        alone, together = with_threads(1), with_threads(2)
+    assert alone[0] == together[0]
+    for name, array in alone[1].items():
+        assert array.tobytes() == together[1][name].tobytes(), name
+        if "dropout" not in options:  # the second half draws from a generator of its own
+            np.testing.assert_allclose(array, whole[1][name], rtol=1e-8, atol=1e-9, err_msg=name)
+
+
+def test_halves_are_used_for_long_steps_of_known_layers_only(monkeypatch):
+    class Own(GPTAttention):
+        pass
+
+    taken = []
+    monkeypatch.setattr("src.gpt.model.in_halves", lambda layers, h: taken.append(1) or h)
+    ids, long = Tensor(np.zeros((2, 32), dtype=int)), dict(vocab_size=11, context_size=32, blocks=2)
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 2 * 32 * 2 * 12 * 64 * 64)
+    GPT(**long, embedding_size=64)(ids)
+    assert taken == [1]
+    GPT(**long, embedding_size=63)(ids)
+    GPT(**long, embedding_size=64, attention=Own)(ids)
+    GPT(**long, embedding_size=64)(Tensor(ids.data[:1]))
+    with Tensor.no_grad():
+        GPT(**long, embedding_size=64)(ids)
+    with plain():
+        GPT(**long, embedding_size=64)(ids)
+    assert taken == [1]
+
+
+def test_dropout_differs_between_the_halves(monkeypatch):
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    model = GPT(vocab_size=11, context_size=8, embedding_size=16, blocks=1, dropout=0.5)
+    row = np.arange(8)
+    logits = model(Tensor([row, row])).data
+    assert np.abs(logits[0] - logits[1]).max() > 1e-3
+
+
+def test_a_second_backward_through_halves_is_refused(monkeypatch):
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    model = GPT(vocab_size=11, context_size=8, embedding_size=16, blocks=1)
+    loss = model(Tensor([[1, 2], [3, 4]])).sum()
+    loss.backward()
+    with pytest.raises(RuntimeError, match="already used"):
+        loss.backward()
