@@ -216,19 +216,19 @@ def read_run(folder):
 
 @pytest.mark.skipif(os.name == "nt", reason="on Windows one process cannot send Ctrl-C to another alone")
 def test_ctrl_c_saves_says_how_to_go_on_and_the_run_ends_with_the_same_bytes(config, tmp_path):
-    config = write_config(tmp_path, "long", steps=600, save_every=1000)  # nothing is saved but by the interrupt
+    config = write_config(tmp_path, "long", steps=3000, save_every=5000)  # nothing is saved but by the interrupt
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     assert run(config, "--out", whole) == 0
     process = start("train", config, "--out", stopped)
     for line in process.stdout:
-        if line.startswith("step  15 of 600"):
+        if line.startswith("step   15 of 3000"):
             break
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "stopping after this step" in err and "Traceback" not in err
-    found = re.search(r"saved at step (\d+) of 600\. To go on:\n  python -m src\.gpt (.*)\n", out)
+    found = re.search(r"saved at step (\d+) of 3000\. To go on:\n  python -m src\.gpt (.*)\n", out)
     assert found is not None, out
-    assert 15 <= int(found[1]) == read_run(stopped)["steps"] < 600
+    assert 15 <= int(found[1]) == read_run(stopped)["steps"] < 3000
     assert not (stopped / "model.safetensors").exists()
     assert main(shlex.split(found[2])) == 0
     for name in FILES:
