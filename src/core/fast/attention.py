@@ -15,7 +15,7 @@ import numpy as np
 
 from ..masking import causal_mask
 from ..tensor import Tensor
-from .threads import BLOCK, share
+from .threads import BLOCK, PASS, share
 
 
 def causal_attention(
@@ -53,7 +53,8 @@ def causal_attention(
         np.log(total, out=total)
         np.add(total, highest, out=logsums[part])
 
-    _share_sequences(forward, batch, heads * queries * keys, size // heads)
+    table = heads * queries * keys  # weights of one sequence
+    _share_sequences(forward, batch, table, 2 * size // heads + 8 * PASS)
     out = Tensor(result)
 
     def gradient_fn() -> None:
@@ -75,7 +76,7 @@ def causal_attention(
             np.matmul(change, k[part], out=q_grad[part])
             np.matmul(change.swapaxes(-1, -2), q[part], out=k_grad[part])
 
-        _share_sequences(backward, batch, heads * queries * keys, 3 * size // heads)
+        _share_sequences(backward, batch, table, 5 * size // heads + 8 * PASS)
         for tensor, grad in zip((query, key, value), grads, strict=True):
             if tensor.differentiable:
                 tensor.receive(grad)
@@ -98,11 +99,14 @@ def _scores(q: np.ndarray, k: np.ndarray, scale: float, forbidden: np.ndarray | 
     return scores
 
 
-def _share_sequences(work: Callable[[slice], object], batch: int, table: int, passes: int) -> None:
-    """`work(part)` for groups of sequences whose tables of weights, of `table` numbers each, fit the cache."""
+def _share_sequences(work: Callable[[slice], object], batch: int, table: int, each: int) -> None:
+    """`work(part)` for groups of sequences whose tables of weights, of `table` numbers each, fit the cache.
+
+    `each` is how many multiplications a weight takes, as `share` counts them.
+    """
     step = max(1, BLOCK // table)
     parts = [slice(start, min(start + step, batch)) for start in range(0, batch, step)]
-    share([lambda part=part: work(part) for part in parts], batch * table * passes)  # type: ignore[misc]
+    share([lambda part=part: work(part) for part in parts], batch * table * each)  # type: ignore[misc]
 
 
 @lru_cache(maxsize=4)

@@ -1,7 +1,7 @@
 """Keep freed memory in the process.
 
-A training step makes arrays of megabytes that live for milliseconds. With one thread the C library soon learns to keep
-their memory. With several it gives back what the others freed, and the system clears every page anew in the next step.
+A training step makes many arrays that live for milliseconds. Left to itself, the C library may give their memory back
+at the end of each step, and the system clears every page anew in the next.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 MOST = 4  # more threads than that find too little to do in models of this size
-WORTHWHILE = 200_000  # multiplications, or numbers passed over, below which handing over costs more than it saves
+WORTHWHILE = 8_000_000  # multiplications in products, below which handing over costs more than it saves
+PASS = 4  # as many multiplications take as long as one pass over a number in the cache
 BLOCK = 1 << 15  # numbers: 128 kB of float32, so that a handful of passes over a block stays in the cache
 
 Task = Callable[[], object]
@@ -27,6 +28,7 @@ Task = Callable[[], object]
 
 def share(tasks: Iterable[Task], work: int) -> None:
     """Run all tasks, in any order. `work` is about how many operations they are; few are not handed over."""
+    keep_freed_memory()
     tasks = list(tasks)
     pool = _pool() if len(tasks) > 1 and work >= WORTHWHILE and not _apart.busy else None
     if pool is None:
@@ -87,7 +89,7 @@ def share_blocks(work: Callable[[slice], object], rows: int, width: int, passes:
     if len(parts) == 1:
         work(parts[0])
         return
-    share([lambda part=part: work(part) for part in parts], rows * width * passes)  # type: ignore[misc]
+    share([lambda part=part: work(part) for part in parts], rows * width * passes * PASS)  # type: ignore[misc]
 
 
 @cache
@@ -114,7 +116,6 @@ def _pool() -> ThreadPoolExecutor | None:
     except ImportError:
         return None
     threadpool_limits(limits=1, user_api="blas")
-    keep_freed_memory()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of these threads
     return ThreadPoolExecutor(count() - 1, thread_name_prefix="engine")
