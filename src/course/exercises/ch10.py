@@ -112,6 +112,7 @@ def cosine_is_right(answer):
         "the rate of step 24 falls to 0 instead of min_lr": 0.5 * LR * (1 + math.cos(math.pi * 2 / 3)),
         "at step 24 you counted the cosine from step 0: it begins where the warm-up ends": whole,
         "at step 24 you have the height above min_lr: min_lr is missing": 0.0009,
+        "the cosine of 120 degrees is -1/2, you took 1/2: step 24 is past the middle of the fall": 0.0031,
     }
     return compare(_rates(answer, 2), RATES[2], 1e-6, "the rate of step 24", known)
 
@@ -151,6 +152,7 @@ schedule = Exercise(
         WrongAnswer([0.0005, 0.002, 0.001, 0.0004], contains="instead of min_lr"),
         WrongAnswer([0.0005, 0.002, 0.000927208, 0.0004], contains="counted the cosine from step 0"),
         WrongAnswer([0.0005, 0.002, 0.0009, 0.0004], contains="height above min_lr"),
+        WrongAnswer([0.0005, 0.002, 0.0031, 0.0004], contains="you took 1/2"),
         WrongAnswer([0.0005, 0.002, 0.0013, 0.0013], contains="rises again"),
     ],
     explanation="A run that goes on after the end of its schedule goes on at min_lr.",
@@ -309,7 +311,8 @@ momentum = Exercise(
         "        self.velocities = [0.0 * each.data for each in self.parameters]\n"
         "\n"
         "    def update(self, index, parameter):\n"
-        "        ...  # renew self.velocities[index], change parameter.data\n"
+        "        # renew self.velocities[index], change parameter.data\n"
+        "        ...\n"
         "\n\n"
         'check("ch10.momentum", Momentum)'
     ),

@@ -126,6 +126,7 @@ def cost_with_cache(answer):
         "only the block is counted: the look at the keys and the output layer are missing": BLOCK,
         "with a cache only the new token goes through the layers": COSTS[1],
         "heads share the channels: two heads cost no more than one": BLOCK + OUTPUT + 2 * ATTENDING,
+        "both heads together have the 12 C C numbers of a block, not each of them": 2 * BLOCK + OUTPUT + ATTENDING,
     }
     return compare(_three_counts(answer)[0], COSTS[0], 1e-9, "the cost with a cache", known)
 
@@ -183,6 +184,7 @@ cost = Exercise(
         WrongAnswer([212, 636, 24], contains="does not look at any key"),
         WrongAnswer([224, 672, 24], contains="C multiplications a key"),
         WrongAnswer([260, 780, 24], contains="two heads cost no more"),
+        WrongAnswer([428, 1284, 24], contains="not each of them"),
         WrongAnswer([236, 236, 24], contains="all three tokens go through"),
         WrongAnswer([236, 660, 24], contains="three queries, each with three keys"),
         WrongAnswer([236, 708, 12], contains="are kept, both"),
