@@ -21,15 +21,22 @@ def tiles_have_shape(answer):
         return None
     if shape == (4, 2):
         return "your head has 2 channels: that is a third of 6, but now two heads share them"
-    return f"your head has the shape {shape}: it has a row for each of the 4 tokens"
+    if shape == (2, 6):
+        return "your head has 2 whole tokens: heads share the channels, and each has a part of every token"
+    return f"your head has the shape {shape}: it needs a row for each of the 4 tokens"
 
 
 def rows_are_tokens(answer):
-    for row, numbers in enumerate(to_array(answer, "your head")):
+    head = to_array(answer, "your head")
+    if any(np.array_equal(head, cut + 1) for cut in (TILES[:, :3], HEAD_1)):
+        return "your numbers are all one too large: the tiles are numbered from 0"
+    reshaped = any(np.array_equal(head, cut) for cut in TILES.reshape(2, 4, 3))
+    for row, numbers in enumerate(head):
         owners = sorted({int(number // 6) for number in numbers})
         if owners != [row]:
             held = " and ".join(map(str, owners))
-            return f"row {row} holds {show(numbers)}, numbers of token {held}: this is reshape alone, rows are mixed up"
+            why = "this is reshape alone, rows are mixed up" if reshaped else f"row {row} belongs to token {row}"
+            return f"row {row} holds {show(numbers)}, numbers of token {held}: {why}"
     return None
 
 
@@ -65,6 +72,9 @@ tiles = Exercise(
         WrongAnswer(TILES[:, 1::2], contains="every other channel"),
         WrongAnswer(TILES[:, 2:4], contains="two heads share"),
         WrongAnswer(HEAD_1.T, contains="a row for each of the 4 tokens"),
+        WrongAnswer(TILES[2:], contains="2 whole tokens"),
+        WrongAnswer(HEAD_1 + 1, contains="numbered from 0"),
+        WrongAnswer(HEAD_1[[0, 1, 3, 2]], contains="row 2 belongs to token 2"),
     ],
     explanation="Splitting cuts channels. Tokens stay whole, in their order, in every head.",
 )
@@ -88,6 +98,8 @@ def received_is_right(answer):
         "c may look at itself too: you used a and b alone": [7 / 2, 14 / 3],
         "you exchanged the heads: head 0 stands first": [6, 14 / 3],
         "you added the weights but forgot that the values are 7 and 0": [2 / 3, 6 / 7],
+        "you read W_Q along its rows: head 0 asks with its first column, head 1 with its second": [5, 14 / 3],
+        "head 1 averages values of its own, the second numbers of the tokens times 7": [14 / 3, 5],
     }
     return compare(answer, RECEIVED, name="what c receives", known=known)
 
@@ -114,6 +126,8 @@ two = Exercise(
         WrongAnswer(["7/2", "14/3"], contains="c may look at itself"),
         WrongAnswer([6, "14/3"], contains="exchanged the heads"),
         WrongAnswer(["2/3", "6/7"], contains="the values are 7 and 0"),
+        WrongAnswer([5, "14/3"], contains="along its rows"),
+        WrongAnswer(["14/3", 5], contains="values of its own"),
     ],
     explanation="Heads do not disturb each other: one may rest while the other asks.",
 )
@@ -144,7 +158,10 @@ def packed_has_shape(answer):
 
 def one_head_changes_nothing(answer):
     weight = _packed()
-    known = {"the numbers are filled in the wrong order: transpose, do not reshape": weight.reshape(CHANNELS, -1)}
+    known = {
+        "the numbers are filled in the wrong order: transpose, do not reshape": weight.reshape(CHANNELS, -1),
+        "with one head the columns stand as for three: the order must follow from `heads`": _by_heads(weight, HEADS),
+    }
     return compare(answer(weight, 1), _packed().T, 1e-9, "with one head, your weight", known)
 
 
@@ -218,6 +235,7 @@ pack = Exercise(
         WrongAnswer(pack_by_filling, contains="filled in the wrong order"),
         WrongAnswer(pack_by_channel, contains="must stay together"),
         WrongAnswer(pack_value_first, contains="the value stands first"),
+        WrongAnswer(lambda weight, heads: _by_heads(weight, HEADS), contains="must follow from `heads`"),
     ],
     explanation="Both packings hold the same numbers. Reading one as the other mixes roles, and nothing complains.",
 )
@@ -260,7 +278,10 @@ def shared_is_right(answer):
     layer, right = _shared_layer(answer)
     x = Tensor(_tokens(2, 5))
     got = layer(x)
+    if not np.isfinite(to_array(got, "your output")).all():
+        return "the output is no number: Tril writes minus infinity, which Softmax turns into 0, so Tril comes first"
     query, key, value = (right.split(getattr(right, name)(x)) for name in ("query", "key", "value"))
+    keys_mixed, _ = scaled_dot_product_attention(query, key, key, causal=True)
     unmasked, _ = scaled_dot_product_attention(query, key, value)
     unscaled, _ = scaled_dot_product_attention(query * math.sqrt(CHANNELS / HEADS), key, value, causal=True)
     by_channels, _ = scaled_dot_product_attention(query / math.sqrt(HEADS), key, value, causal=True)
@@ -275,6 +296,7 @@ def shared_is_right(answer):
             mixed.reshape(2, 5, CHANNELS)
         ).data,
         "the output projection is missing": right.merge(mixed).data,
+        "the weights mix the keys: it is the values that are passed on": right.output(right.merge(keys_mixed)).data,
     }
     return compare(got, right(x), 1e-4, "for two sequences of five tokens, the output", known)
 
@@ -348,6 +370,20 @@ class SharedByReshape(_Shared):
         return self.output(mixed.reshape(*shape))
 
 
+class SharedMaskedLast(_Shared):
+    def attend(self, scores, size, channels):
+        return Tril()(Softmax()(scores / size**0.5))
+
+
+class SharedKeysMixed(_Shared):
+    def forward(self, x):
+        batch, time, channels = x.shape
+        query = self.query(x).reshape(batch, time, self.heads, -1).transpose((0, 2, 1, 3))
+        key = self.key(x).reshape(batch, 1, time, -1)
+        weights = self.attend(query @ key.transpose((0, 1, 3, 2)), key.shape[-1], channels)
+        return self.end(weights @ key, (batch, time, channels))
+
+
 class SharedWithoutOutput(_Shared):
     def end(self, mixed, shape):
         return mixed.transpose((0, 2, 1, 3)).reshape(*shape)
@@ -401,6 +437,8 @@ shared = Exercise(
         WrongAnswer(SharedByChannels, contains="root of the 6 channels"),
         WrongAnswer(SharedByReshape, contains="put together by reshape alone"),
         WrongAnswer(SharedWithoutOutput, contains="output projection is missing"),
+        WrongAnswer(SharedMaskedLast, contains="Tril comes first"),
+        WrongAnswer(SharedKeysMixed, contains="the weights mix the keys"),
         WrongAnswer(SharedUnmerged, contains="yours is (2, 5, 3, 2)"),
     ],
     explanation="This is multi-query attention: while text is generated, H times fewer keys and values are kept.",

@@ -29,6 +29,7 @@ def value_at_plus(answer):
         "at 1.5 you give x itself: that is ReLU, whose gate is either open or shut": 1.5,
         "at 1.5 you give the area alone: it is the share of x that passes": AREA,
         "at 1.5 you multiply with the area on the right of it: how much of the curve lies left?": 1.5 * (1 - AREA),
+        "at 1.5 you divide by x: a share of x is x times that share": AREA / 1.5,
     }
     return compare(_three_numbers(answer)[0], VALUES[0], name="GELU(1.5)", known=known)
 
@@ -73,6 +74,7 @@ values = Exercise(
         WrongAnswer([1.5, 0, 1.5], contains="that is ReLU"),
         WrongAnswer([0.9332, 0.0668, 0.8664], contains="the share of x that passes"),
         WrongAnswer([0.1002, -1.3998, 1.5], contains="on the right of it"),
+        WrongAnswer([0.6221, -0.0445, 0.6667], contains="you divide by x"),
         WrongAnswer([1.3998, 0, 1.3998], contains="almost shut"),
         WrongAnswer([1.3998, -1.3998, 2.7996], contains="turn the sign"),
         WrongAnswer([1.3998, 0.1002, 1.2996], contains="an area is never"),
@@ -376,6 +378,7 @@ def mended_gradient(answer):
     known = {
         "the gradient is the gate alone: moving x moves the gate too": area,
         "the second part lacks its factor x": area + density,
+        "the second part is x alone: the slope of the area is missing, the height of the bell curve": area + x,
         "the whole area under your bell curve is not 1: a factor is missing in front of exp": area + x * bell,
         "your bell curve has exp(-x * x): the exponent is half of that": area
         + x * np.exp(-x * x) / math.sqrt(2 * math.pi),
@@ -387,7 +390,12 @@ def mended_gradient(answer):
 def mended_passes_on(answer):
     once, twice = _gradient(answer, 1.0), _gradient(answer, 2.0)
     if np.allclose(twice, 2 * once):
-        return None
+        with Tensor.precision(np.float64):
+            x, layer = Tensor(_bug_points()), answer()
+            (layer(x) + layer(x)).backward(np.ones(4))
+        if np.allclose(x.grad, 2 * once):
+            return None
+        return "where x is used twice, one of the two gradients is lost: add to `x.grad`, do not overwrite it"
     if np.allclose(twice, once):
         return "what arrives from later layers is ignored: multiply with `out.grad`"
     return "only one of the two parts is multiplied with `out.grad`: put the sum in brackets"
@@ -466,6 +474,23 @@ class Direct(Layer):
         return out.attach(gradient_fn, (x,))
 
 
+class AddsX(_ExactGate):
+    def slope(self, x, area, density, arriving):
+        return arriving * (area + x)
+
+
+class Overwrites(Layer):
+    def forward(self, x):
+        area = 0.5 * (1.0 + erf(x.data * math.sqrt(0.5)))
+        out = Tensor(x.data * area)
+
+        def gradient_fn():
+            density = np.exp(-x.data * x.data / 2) / math.sqrt(2 * math.pi)
+            x.grad = out.grad * (area + x.data * density)
+
+        return out.attach(gradient_fn, (x,))
+
+
 bug = Exercise(
     id="ch07.bug",
     title="It trains, and it is wrong",
@@ -493,6 +518,8 @@ bug = Exercise(
         WrongAnswer(LacksGate, contains="first part is missing"),
         WrongAnswer(IgnoresWhatArrives, contains="is ignored"),
         WrongAnswer(LacksBrackets, contains="only one of the two parts"),
+        WrongAnswer(AddsX, contains="the second part is x alone"),
+        WrongAnswer(Overwrites, contains="do not overwrite"),
         WrongAnswer(ChangesTheOutput, contains="it was right before"),
     ],
     explanation="Outputs that are right prove nothing about a gradient: compare it with a measured slope.",

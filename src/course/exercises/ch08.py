@@ -168,9 +168,10 @@ def _moved_rows(answer, steps, size=BACK_SIZE):
 
 
 def back_by_nothing(answer):
-    return compare(
-        _moved_rows(answer, 0), sinusoidal_positions(9, BACK_SIZE)[4:], 1e-5, "with steps = 0, the row of a place"
-    )
+    rows = sinusoidal_positions(9, BACK_SIZE)[4:]
+    turned = _turn(rows, _frequencies(BACK_SIZE))
+    known = {"for no step at all pairs are turned by one step: the angle is steps times a frequency": turned}
+    return compare(_moved_rows(answer, 0), rows, 1e-5, "with steps = 0, the row of a place", known)
 
 
 def back_by_two(answer):
@@ -178,6 +179,14 @@ def back_by_two(answer):
     rows, pairs = table[4:9], BACK_SIZE // 2
     first_only = rows.copy()
     first_only[:, :2] = table[2:7, :2]
+    matrix = to_array(answer(BACK_SIZE, BACK), "your matrix")
+    if not np.array_equal(matrix, np.eye(BACK_SIZE)) and matrix.any() and np.isin(matrix, (0, 1)).all():
+        return "your matrix moves numbers to other channels, not to other places: turn each pair of channels instead"
+    cosine, sine = np.cos(BACK * _frequencies(BACK_SIZE)), np.sin(BACK * _frequencies(BACK_SIZE))
+    same_sign = np.empty_like(rows)
+    same_sign[:, 0::2] = rows[:, 0::2] * cosine + rows[:, 1::2] * sine
+    same_sign[:, 1::2] = rows[:, 1::2] * cosine + rows[:, 0::2] * sine
+    halves = np.block([[np.diag(cosine), np.diag(sine)], [-np.diag(sine), np.diag(cosine)]])
     known = {
         "you look ahead: the row of place 4 became that of place 6": table[6:11],
         "nothing moved: steps is not used": rows,
@@ -188,6 +197,12 @@ def back_by_two(answer):
         "the frequencies fall twice too fast: is your index the pair's or the channel's?": _turn(
             rows, BACK * _frequencies(BACK_SIZE) ** 2
         ),
+        "the frequencies fall too slowly: pair i has the channels 2i and 2i + 1": _turn(
+            rows, BACK * _frequencies(BACK_SIZE) ** 0.5
+        ),
+        "each number is only made smaller: the other one of its pair is missing": rows * np.repeat(cosine, 2),
+        "both sines have the same sign: in sin(a - b) and cos(a - b) they differ": same_sign,
+        "all sines are taken to stand before all cosines: the two of a pair are neighbours": rows @ halves,
     }
     return compare(_moved_rows(answer, BACK), table[2:7], 1e-5, "with steps = 2, the row of a place", known)
 
@@ -235,6 +250,24 @@ def back_first_pair(size, steps):
     return _turn(np.eye(size), steps * np.eye(size // 2)[0])
 
 
+def back_too_slow(size, steps):
+    return _turn(np.eye(size), steps * _frequencies(size) ** 0.5)
+
+
+def back_smaller(size, steps):
+    return np.diag(np.repeat(np.cos(steps * _frequencies(size)), 2))
+
+
+def back_in_halves(size, steps):
+    cosine, sine = np.diag(np.cos(steps * _frequencies(size))), np.diag(np.sin(steps * _frequencies(size)))
+    return np.block([[cosine, sine], [-sine, cosine]])
+
+
+def back_same_sign(size, steps):
+    matrix = look_back(size, steps)
+    return np.where(np.eye(size) == 1, matrix, np.abs(matrix) * np.sign(np.sin(steps)))
+
+
 back = Exercise(
     id="ch08.back",
     title="A head that looks back",
@@ -265,6 +298,12 @@ back = Exercise(
         WrongAnswer(back_same_angle, contains="turned by the same angle"),
         WrongAnswer(back_twice_too_fast, contains="twice too fast"),
         WrongAnswer(back_first_pair, contains="only the first pair"),
+        WrongAnswer(lambda size, steps: look_back(size, 1), contains="turned by one step"),
+        WrongAnswer(back_too_slow, contains="fall too slowly"),
+        WrongAnswer(back_smaller, contains="only made smaller"),
+        WrongAnswer(back_in_halves, contains="before all cosines"),
+        WrongAnswer(back_same_sign, contains="the same sign"),
+        WrongAnswer(lambda size, steps: np.eye(size, k=steps), contains="to other channels"),
         WrongAnswer(lambda size, steps: np.eye(2), contains="for 6 channels the matrix is (6, 6)"),
         WrongAnswer(lambda size, steps: np.zeros((size, size)), contains="with steps = 0"),
     ],

@@ -25,6 +25,9 @@ def row_is_right(answer):
         "the bias is missing": NORMAL * WEIGHT,
         "the bias is added before the weight multiplies: it comes last": (NORMAL + BIAS) * WEIGHT,
         "you centred the row and did not divide it": CENTRED * WEIGHT + BIAS,
+        "no mean is subtracted, neither from the row nor in the variance": (CENTRED + 2) / math.sqrt(7) * WEIGHT + BIAS,
+        "you summed the squares: the variance is their average": CENTRED / math.sqrt(12) * WEIGHT + BIAS,
+        "what lies below the mean becomes negative: you lost its sign": np.abs(NORMAL) * WEIGHT + BIAS,
     }
     return compare(answer, ROW, name="your row", known=known)
 
@@ -52,6 +55,9 @@ row = Exercise(
         WrongAnswer([3.4641, -0.57735, -0.57735, -1.73205], contains="the bias is missing"),
         WrongAnswer([3.4641, -0.57735, -0.57735, 1.26795], contains="it comes last"),
         WrongAnswer([6, -1, -1, -2], contains="did not divide"),
+        WrongAnswer([3.7796, 0.37796, 0.37796, 2.13389], contains="no mean is subtracted"),
+        WrongAnswer([1.73205, -0.288675, -0.288675, 0.133975], contains="you summed the squares"),
+        WrongAnswer([3.4641, 0.57735, 0.57735, 2.73205], contains="lost its sign"),
     ],
     explanation="With C - 1 in place of C the row would be [1.5, -0.5, -0.5, -0.5].",
 )
@@ -168,6 +174,10 @@ def both_parts_add(answer):
         "the parts read x as it is: they must read the normalised x": x + block.attention(x) + block.feed_forward(x),
         "only attention reads the normalised x: the network must, too": after + block.feed_forward(x),
         "only the network reads the normalised x: attention must, too": x + block.attention(x) + thought,
+        "the network reads what attention says: it must read the normalised x": after + block.feed_forward(heard),
+        "attention is not added, only handed to the network": x + block.feed_forward(heard),
+        "the network reads the normalised x and attention's result together: the first alone is wanted": after
+        + block.feed_forward(normal + heard),
         "the network is missing": after,
         "the attention is missing": x + thought,
     }
@@ -230,6 +240,24 @@ class HalfNormal(_Parts):
         return x + self.attention(self.norm(x)) + self.feed_forward(x)
 
 
+class Chained(_Parts):
+    def forward(self, x):
+        return x + self.feed_forward(self.attention(self.norm(x)))
+
+
+class ReadsWhatWasHeard(_Parts):
+    def forward(self, x):
+        heard = self.attention(self.norm(x))
+        return x + heard + self.feed_forward(heard)
+
+
+class ReadsBoth(_Parts):
+    def forward(self, x):
+        normal = self.norm(x)
+        heard = self.attention(normal)
+        return x + heard + self.feed_forward(normal + heard)
+
+
 class AttentionAlone(_Parts):
     def forward(self, x):
         return x + self.attention(self.norm(x))
@@ -274,6 +302,9 @@ parallel = Exercise(
         WrongAnswer(WithoutNorm, contains="read x as it is"),
         WrongAnswer(HalfNormal, contains="only attention reads"),
         WrongAnswer(AttentionAlone, contains="network is missing"),
+        WrongAnswer(Chained, contains="only handed to the network"),
+        WrongAnswer(ReadsWhatWasHeard, contains="reads what attention says"),
+        WrongAnswer(ReadsBoth, contains="the first alone is wanted"),
     ],
     explanation="The network no longer waits for attention: two large products can be computed at the same time.",
 )
@@ -304,6 +335,11 @@ def tokens_stay_apart(answer):
     before, after = layer(Tensor(x)).data, layer(Tensor(changed)).data
     if np.array_equal(before[:, :3], after[:, :3]):
         return None
+    for first, second, words in ((-1, 1, "the variance"), (1, -1, "the mean")):
+        centred = x - x.mean(axis=first, keepdims=True)
+        half = centred / np.sqrt((centred**2).mean(axis=second, keepdims=True) + 1e-5)
+        if np.allclose(before, half * layer.weight.data + layer.bias.data, atol=1e-4):
+            return f"one of the two is mended, but {words} still averages over the tokens"
     x = x - x.mean(axis=(1, 2), keepdims=True)
     both = x / np.sqrt((x**2).mean(axis=(1, 2), keepdims=True) + 1e-5) * layer.weight.data + layer.bias.data
     if np.allclose(before, both, atol=1e-4):
@@ -371,6 +407,20 @@ class OverAll(_Parameters):
         return centred / (variance + 1e-5) ** 0.5 * self.weight + self.bias
 
 
+class VarianceOverTokens(_Parameters):
+    def forward(self, x):
+        centred = x - x.mean(axis=-1, keepdims=True)
+        variance = (centred**2).mean(axis=1, keepdims=True)
+        return centred / (variance + 1e-5) ** 0.5 * self.weight + self.bias
+
+
+class MeanOverTokens(_Parameters):
+    def forward(self, x):
+        centred = x - x.mean(axis=1, keepdims=True)
+        variance = (centred**2).mean(axis=-1, keepdims=True)
+        return centred / (variance + 1e-5) ** 0.5 * self.weight + self.bias
+
+
 class OneFewer(_Parameters):
     def forward(self, x):
         centred = x - x.mean(axis=-1, keepdims=True)
@@ -420,6 +470,8 @@ bug = Exercise(
     wrong=[
         WrongAnswer(OverTokens, contains="looks at later tokens"),
         WrongAnswer(OverAll, contains="a mean of its own"),
+        WrongAnswer(VarianceOverTokens, contains="the variance still averages"),
+        WrongAnswer(MeanOverTokens, contains="the mean still averages"),
         WrongAnswer(OneFewer, contains="C - 1 = 3"),
         WrongAnswer(NotCentred, contains="not taken off"),
         WrongAnswer(OutsideTheRoot, contains="outside the root"),

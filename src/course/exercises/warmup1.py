@@ -126,7 +126,9 @@ def is_last(function):
         "you took the first token of each sequence": x[:, 0],
         "an axis of length 1 is left, from a slice such as -1: in the index": x[:, -1:],
     }
-    return compare(function(x), x[:, -1], 1e-5, "for x = arange(24) of shape (2, 3, 4) your result", known)
+    message = compare(function(x), x[:, -1], 1e-5, "for x = arange(24) of shape (2, 3, 4) your result", known)
+    longer = np.arange(30).reshape(3, 5, 2)
+    return message or compare(function(longer), longer[:, -1], 1e-5, "for sequences of five tokens your result")
 
 
 def by_index(x):
@@ -165,6 +167,7 @@ last = Exercise(
         WrongAnswer(last_channel, contains="last number of every token"),
         WrongAnswer(first_token, contains="the first token"),
         WrongAnswer(last_slice, contains="from a slice"),
+        WrongAnswer(lambda x: x[:, 2], contains="for sequences of five tokens"),
     ],
     explanation="A model that writes needs just this: its prediction at the last token of each sequence.",
 )

@@ -12,6 +12,7 @@ def is_weighted_sum(answer):
     known = {
         "the rows are added without their weights": [5, 7],
         "the second weight is -1: that row is taken away, not added": [6, 17],
+        "the weight -1 belongs to both numbers of its row": [-2, 17],
         "these are the weighted rows: they are still to be added": [[2, 0], [-4, -2], [0, 15]],
         "this is one number: three rows of two numbers give a row of two": 11,
     }
@@ -32,6 +33,7 @@ row = Exercise(
     wrong=[
         WrongAnswer([5, 7], contains="without their weights"),
         WrongAnswer([6, 17], contains="taken away"),
+        WrongAnswer([-2, 17], contains="both numbers of its row"),
         WrongAnswer([[2, 0], [-4, -2], [0, 15]], contains="still to be added"),
         WrongAnswer(11, contains="one number"),
         WrongAnswer([13, -2], contains="reverse order"),

@@ -1,5 +1,7 @@
 """The questions of card 3 of the warm-up: broadcasting."""
 
+import re
+
 import numpy as np
 
 from src.course.compare import compare, to_array
@@ -20,6 +22,10 @@ def pair_is(place, known):
         got = answer[place]
         if isinstance(got, str):
             got = got.strip().lower()
+            if got != "error":
+                got = tuple(int(length) for length in re.findall(r"\d+", got))  # "(4, 3)" is a shape, too
+                if not got:
+                    raise Wrong('an answer is a shape such as (3, 4), or the word "error"')
         else:
             got = tuple(int(length) for length in np.atleast_1d(to_array(got, "your shape")))
         if got == SHAPES[place]:
@@ -65,6 +71,7 @@ shape = Exercise(
         WrongAnswer([(4, 3), (4, 5), (2, 6, 5), "error"], contains="aligned on the left"),
         WrongAnswer([(4, 3), (4, 5), (2, 5, 6), (8, 3)], contains="never guesses"),
         WrongAnswer([(4, 3), (5, 4), (2, 5, 6), "error"], contains="one under the other"),
+        WrongAnswer([(4, 3), (4, 5), (2, 5, 6), "no"], contains='or the word "error"'),
     ],
     explanation="Aligned at the right, lengths must be equal or one of them 1.",
 )
@@ -110,13 +117,19 @@ def shares_of_square(function):
         "for [[1, 3], [1, 1]] column j is divided by the sum of row j: keep the summed axis": x / x.sum(axis=-1),
         "for [[1, 3], [1, 1]] it is the columns that sum to 1": x / x.sum(axis=0),
         "for [[1, 3], [1, 1]] all numbers are divided by one sum": x / x.sum(),
+        "this is softmax, which takes exp first: here only the division is wanted": np.exp(x)
+        / np.exp(x).sum(axis=1, keepdims=True),
     }
     return compare(function(x), x / x.sum(axis=1, keepdims=True), 1e-5, "for [[1, 3], [1, 1]] your result", known)
 
 
 def shares_of_batch(function):
     x = np.array([[[1.0, 3.0], [1.0, 1.0]], [[2.0, 2.0], [4.0, 1.0]]])
-    known = {"for shape (2, 2, 2) axis 1 is not the last: name the last axis as -1": x / x.sum(axis=1, keepdims=True)}
+    known = {
+        "for shape (2, 2, 2) axis 1 is not the last: name the last axis as -1": x / x.sum(axis=1, keepdims=True),
+        "for shape (2, 2, 2) [:, None] puts a new axis in second place: the summed one was the last": x
+        / x.sum(axis=-1)[:, None],
+    }
     name = "for shape (2, 2, 2) your result"
     return compare(function(x), x / x.sum(axis=-1, keepdims=True), 1e-5, name, known)
 
@@ -157,6 +170,8 @@ shares = Exercise(
         WrongAnswer(by_columns, contains="it is the columns"),
         WrongAnswer(by_all, contains="one sum"),
         WrongAnswer(by_axis_one, contains="is not the last"),
+        WrongAnswer(lambda x: x / x.sum(axis=-1)[:, None], contains="in second place"),
+        WrongAnswer(lambda x: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True), contains="this is softmax"),
     ],
     explanation="This line is the second half of softmax.",
 )

@@ -33,12 +33,21 @@ rules = Exercise(
         'check("warmup4.rules", [one, two, three])'
     ),
     properties=[
-        number_is(0, "exp(3 ln 2)", {"exp(3 ln 2) is not 3 times 2: three factors of exp(ln 2) are multiplied": 6}),
+        number_is(
+            0,
+            "exp(3 ln 2)",
+            {
+                "exp(3 ln 2) is not 3 times 2: three factors of exp(ln 2) are multiplied": 6,
+                "this is 3 ln 2 itself: take exp of it": 3 * math.log(2),
+                "this is 3 times 3: what is multiplied with itself is exp(ln 2)": 9,
+            },
+        ),
         number_is(
             1,
             "ln(exp(7) / exp(2))",
             {
                 "a quotient of exp subtracts the exponents; you divided them": 3.5,
+                "a quotient of exp subtracts the exponents; you added them": 9,
                 "you found the quotient, exp of something: ln undoes that exp": math.exp(5),
             },
         ),
@@ -48,6 +57,8 @@ rules = Exercise(
             {
                 "the logarithm of a product is a sum; you multiplied": 2 * 0.693 * 1.099,
                 "this is the logarithm of 2 times 3: 12 has one more factor": 1.792,
+                "this is the logarithm of 2 * 3 * 3": 0.693 + 2 * 1.099,
+                "ln 4 is not 4 times ln 2: 4 is a product": 4 * 0.693 + 1.099,
             },
         ),
     ],
@@ -58,6 +69,11 @@ rules = Exercise(
     ],
     wrong=[
         WrongAnswer([6, 5, 2.485], contains="three factors"),
+        WrongAnswer([2.079, 5, 2.485], contains="3 ln 2 itself"),
+        WrongAnswer([9, 5, 2.485], contains="3 times 3"),
+        WrongAnswer([8, 9, 2.485], contains="you added them"),
+        WrongAnswer([8, 5, 2.891], contains="2 * 3 * 3"),
+        WrongAnswer([8, 5, 3.871], contains="4 is a product"),
         WrongAnswer([8, 3.5, 2.485], contains="you divided them"),
         WrongAnswer([8, 148.413, 2.485], contains="undoes that exp"),
         WrongAnswer([8, 5, 1.523], contains="you multiplied"),
@@ -115,6 +131,10 @@ def small_row(function):
     known = {
         "for [[0, ln 3], [0, 0]] it is the columns that sum to 1": [[1 / 2, 3 / 4], [1 / 2, 1 / 4]],
         "for [[0, ln 3], [0, 0]] both rows together sum to 1: each must by itself": [[1 / 6, 1 / 2], [1 / 6, 1 / 6]],
+        "for [[0, ln 3], [0, 0]] the scores are divided by the largest: only subtracting keeps the shares": [
+            [1 / (1 + math.e), math.e / (1 + math.e)],
+            [1 / 2, 1 / 2],
+        ],
     }
     right = [[1 / 4, 3 / 4], [1 / 2, 1 / 2]]
     return compare(softmax_of(function, scores), right, 1e-5, "for [[0, ln 3], [0, 0]] your result", known)
@@ -181,6 +201,7 @@ stable = Exercise(
         WrongAnswer(over_all, contains="both rows together"),
         WrongAnswer(by_formula, contains="too large for the machine"),
         WrongAnswer(by_one_maximum, contains="of its own"),
+        WrongAnswer(lambda scores: by_row_maximum(scores / scores.max()), contains="divided by the largest"),
     ],
     explanation="After the subtraction no exponent is above 0, and the largest is exp(0) = 1, so the sum is never 0.",
 )

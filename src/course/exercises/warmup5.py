@@ -18,6 +18,9 @@ def is_mean_surprise(answer):
         "this is the surprise at the average probability: take the logarithms first, then average": -math.log(3 / 8),
         "this is the probability of the text: its logarithm is wanted, with a minus, divided by 3": 1 / 32,
         "you averaged over the letters that the model knows; average over those that the text has": 0.9743,
+        "you took a, b and c once each: the text has a twice, and no c": math.log(2 * 8 * 8 / 3) / 3,
+        "you took a and b once each: a comes twice": 2 * math.log(2),
+        "1/8 is a half of a half of a half: how often does that add ln 2?": 4 / 3 * math.log(2),
     }
     return compare(answer, MEAN, name="your average", known=known)
 
@@ -38,6 +41,9 @@ mean = Exercise(
         WrongAnswer(0.981, contains="take the logarithms first"),
         WrongAnswer("1/32", contains="probability of the text"),
         WrongAnswer(0.974, contains="those that the text has"),
+        WrongAnswer(1.2508, contains="and no c"),
+        WrongAnswer(1.3863, contains="a comes twice"),
+        WrongAnswer(0.9242, contains="half of a half"),
         WrongAnswer("5/3", contains="in bits"),
         WrongAnswer(-1.155, contains="wrong sign"),
     ],
@@ -54,7 +60,11 @@ def part(answer, place):
 
 
 def is_uniform_surprise(answer):
-    known = {"this is the probability of each character: take -ln of it": 1 / 16}
+    known = {
+        "this is the probability of each character: take -ln of it": 1 / 16,
+        "the two are exchanged: the surprise comes first": 16,
+        "ln 16 is not 16 times ln 2: 16 is a product of twos": 16 * math.log(2),
+    }
     return compare(part(answer, 0), math.log(16), name="the surprise", known=known)
 
 
@@ -85,6 +95,8 @@ uniform = Exercise(
     wrong=[
         WrongAnswer(("1/16", 16), contains="take -ln of it"),
         WrongAnswer((4, 16), contains="in bits"),
+        WrongAnswer((16, 2.7726), contains="exchanged"),
+        WrongAnswer((11.0904, 16), contains="a product of twos"),
         WrongAnswer((2.7726, 2.7726), contains="the surprise again"),
         WrongAnswer((2.7726, 6.833), contains="the base is e"),
     ],
@@ -111,7 +123,9 @@ def is_average(function):
         "you average over the whole table: only the target of each row counts": -np.log(table).mean(),
     }
     name = "for probabilities 1/2, 1/4, 1/8 of what came your result"
-    return compare(function(table, targets), -np.log(right).mean(), 1e-5, name, known)
+    message = compare(function(table, targets), -np.log(right).mean(), 1e-5, name, known)
+    name = "with the first two of the three rows your result"
+    return message or compare(function(table[:2], targets[:2]), 1.5 * np.log(2), 1e-5, name)
 
 
 def by_picking(probabilities, targets):
@@ -133,6 +147,14 @@ def by_bits(probabilities, targets):
 
 def by_likeliest(probabilities, targets):
     return -np.log(probabilities.max(axis=1)).mean()
+
+
+def by_columns(probabilities, targets):
+    return -np.log(probabilities[range(probabilities.shape[1]), targets]).mean()
+
+
+def by_rows_of_three(probabilities, targets):
+    return -np.log(probabilities[range(len(targets)), targets]).sum() / 3
 
 
 def by_table(probabilities, targets):
@@ -160,6 +182,8 @@ loss = Exercise(
         WrongAnswer(by_bits, contains="use np.log"),
         WrongAnswer(by_likeliest, contains="not at the target"),
         WrongAnswer(by_table, contains="whole table"),
+        WrongAnswer(by_columns, contains="IndexError"),
+        WrongAnswer(by_rows_of_three, contains="with the first two"),
     ],
     explanation="This number is the loss of every language model of this course, under the name cross-entropy.",
 )

@@ -50,6 +50,8 @@ def is_gradient(answer):
         "a stands twice in a * a, so its slope there is 2a": [5, 2],
         "the two are exchanged: the slope along a comes first": [2, 7],
         "this is the value of y, not how it changes": [10, 10],
+        "over two ways slopes add up; you multiplied them": [12, 2],
+        "b does not stand in a * a: along b only a * b counts": [7, 6],
     }
     return compare(answer, GRADIENT, name="your pair of slopes", known=known)
 
@@ -71,6 +73,8 @@ paths = Exercise(
         WrongAnswer([5, 2], contains="slope there is 2a"),
         WrongAnswer([2, 7], contains="exchanged"),
         WrongAnswer([10, 10], contains="the value of y"),
+        WrongAnswer([12, 2], contains="you multiplied them"),
+        WrongAnswer([7, 6], contains="does not stand in"),
         WrongAnswer([7, 3], contains="1 of 2 entries"),
     ],
     explanation="What is used twice receives two slopes, and they add up. The engine does the same with `+=`.",
@@ -95,6 +99,9 @@ def of_line(function):
         "for 5 w[0] - 2 w[1] + 1 the slopes come out twice too large: w moves by 2h": [10.0, -4.0],
         "for 5 w[0] - 2 w[1] + 1 the slopes have the wrong sign": [-5.0, 2.0],
         "for 5 w[0] - 2 w[1] + 1 both numbers move at once: each slope is taken while the other stays": [3.0, 3.0],
+        "`/ 2 * h` divides by 2 and multiplies by h: put 2 * h in brackets": [0.3125, -0.125],
+        "right and left are the same: is it one array under two names? `a = w` copies nothing": [0.0, 0.0],
+        "there is one slope only: does the `return` stand inside the loop?": [5.0],
     }
     return compare(
         function(line, np.array([2.0, 1.0]), STEP), [5, -2], 1e-9, "for 5 w[0] - 2 w[1] + 1 your list", known
@@ -148,6 +155,16 @@ def by_moving_on(f, w, h):
     return slopes
 
 
+def by_two_names(f, w, h):
+    slopes = []
+    for i in range(len(w)):
+        right, left = w, w
+        right[i] += h
+        left[i] -= h
+        slopes.append((f(right) - f(left)) / (2 * h))
+    return slopes
+
+
 measure = Exercise(
     id="warmup6.measure",
     title="Measure a gradient",
@@ -171,6 +188,9 @@ measure = Exercise(
         WrongAnswer(by_difference, contains="divide by how far w moved"),
         WrongAnswer(by_all_at_once, contains="both numbers move at once"),
         WrongAnswer(by_moving_on, contains="back at its place"),
+        WrongAnswer(lambda f, w, h: [slope * h * h for slope in by_both_sides(f, w, h)], contains="in brackets"),
+        WrongAnswer(by_two_names, contains="under two names"),
+        WrongAnswer(lambda f, w, h: by_both_sides(f, w, h)[:1], contains="inside the loop"),
     ],
     explanation="The engine's gradients are tested in this way, with a small h.",
 )

@@ -16,6 +16,8 @@ def are_two_steps(answer):
         "the second step uses the slope of the first place: find it anew at the new w": [2.2, 1.4],
         "the slope of 2(w - 1)**2 is 4(w - 1): a factor 2 is missing": [2.6, 2.28],
         "the first step is as long as the slope: it is to be multiplied by 0.1": [-5, 19],
+        "you took 4w for the slope: it is w - 1 that is squared": [1.8, 1.08],
+        "you started at 0; w is 3": [0.4, 0.64],
     }
     return compare(answer, STEPS, name="your pair", known=known)
 
@@ -36,6 +38,8 @@ steps = Exercise(
         WrongAnswer([2.2, 1.4], contains="find it anew"),
         WrongAnswer([2.6, 2.28], contains="a factor 2"),
         WrongAnswer([-5, 19], contains="to be multiplied by 0.1"),
+        WrongAnswer([1.8, 1.08], contains="you took 4w"),
+        WrongAnswer([0.4, 0.64], contains="started at 0"),
     ],
     explanation="The second step is shorter than the first although the learning rate is the same.",
 )
@@ -47,6 +51,7 @@ def is_direct(answer):
     known = {
         "that rate suits the slope 2(w - 3) of the card; here the slope is 10w": 0.5,
         "with this rate w jumps to -w": 0.2,
+        "10 belongs to the slope, 10w: rate times slope must be w": 10,
     }
     return compare(answer[0], 0.1, name="the rate that arrives in one step", known=known)
 
@@ -80,6 +85,7 @@ rates = Exercise(
     wrong=[
         WrongAnswer((0.5, 0.2), contains="that rate suits"),
         WrongAnswer((0.2, 0.2), contains="jumps to -w"),
+        WrongAnswer((10, 20), contains="belongs to the slope"),
         WrongAnswer((0.1, 1), contains="card's parabola"),
         WrongAnswer((0.1, 0.1), contains="from both sides"),
     ],
@@ -99,6 +105,7 @@ def one_step(function):
     known = {
         "after one step from 0 w is negative: the step goes uphill": 0.1 * slope,
         "after one step w is still 0": 0.0,
+        "the loss is the mean of the squared errors, and so is its slope a mean; you summed": -0.3 * slope,
     }
     return compare(function(x, y, 0.1, 1), -0.1 * slope, 1e-9, "after one step of rate 0.1 your w", known)
 
@@ -166,6 +173,7 @@ bug = Exercise(
         WrongAnswer(by_climbing, contains="uphill"),
         WrongAnswer(by_first_step, contains="where one step brings it"),
         WrongAnswer(by_restarting, contains="still 0"),
+        WrongAnswer(lambda x, y, rate, steps: by_loop(x, y, 3 * rate, steps), contains="you summed"),
     ],
     explanation="Training is this loop: slope at the present place, small step, again.",
 )

@@ -45,9 +45,19 @@ areas = Exercise(
             {
                 "this is only the part between 0 and 1: the other side counts too": 0.3413,
                 "this is left of 1: what lies left of -1 is to be taken away": 0.8413,
+                "this is the whole area under the curve: you added where you should take away": 1,
             },
         ),
-        area_is(2, "between 1 and 2", {"this is right of 1: what lies beyond 2 is to be taken away": 0.1587}),
+        area_is(
+            2,
+            "between 1 and 2",
+            {
+                "this is right of 1: what lies beyond 2 is to be taken away": 0.1587,
+                "this is right of 2": 0.0228,
+                "this is all that lies left of 2, also left of 1": 0.9772,
+                "no area is larger than 1: one of the two is taken away from the other": 1.8185,
+            },
+        ),
     ],
     hints=[
         Hint("The curve is its own mirror image: left of -1 lies as much as right of 1. And the whole area is 1."),
@@ -64,6 +74,10 @@ areas = Exercise(
         WrongAnswer([0.1587, 0.3413, 0.1359], contains="the other side"),
         WrongAnswer([0.1587, 0.8413, 0.1359], contains="left of -1 is to be taken away"),
         WrongAnswer([0.1587, 0.6826, 0.1587], contains="beyond 2"),
+        WrongAnswer([0.1587, 1, 0.1359], contains="whole area under the curve"),
+        WrongAnswer([0.1587, 0.6826, 0.0228], contains="this is right of 2"),
+        WrongAnswer([0.1587, 0.6826, 0.9772], contains="also left of 1"),
+        WrongAnswer([0.1587, 0.6826, 1.8185], contains="larger than 1"),
     ],
     explanation="About two thirds of all draws lie between -1 and 1.",
 )
@@ -83,6 +97,7 @@ def is_spread_of_sum(answer):
         "the sum spreads wider than one draw": 2,
         "variances add up, spreads do not": 50,
         "each draw has the variance 4, not 1: its spread is 2": 5,
+        "under the root you added spreads: square each one first": math.sqrt(50),
     }
     return compare(pair(answer)[0], 10, name="the spread of the sum", known=known)
 
@@ -115,6 +130,7 @@ spread = Exercise(
         WrongAnswer((2, 0.4), contains="wider than one draw"),
         WrongAnswer((50, 10), contains="spreads do not"),
         WrongAnswer((5, 1), contains="the variance 4"),
+        WrongAnswer((7.0711, 1.4142), contains="square each one first"),
         WrongAnswer((10, 10), contains="a fifth of the sum has"),
         WrongAnswer((10, 0.4), contains="start from that"),
         WrongAnswer((10, 20), contains="divide the spread"),
@@ -131,6 +147,9 @@ def from_the_middle(function):
         "from 0 to 1 you return the whole area left of 1": by_left_area(0.0, 1.0),
         "from 0 to 1 your curve is too narrow: divide both places by the root of 2 before erf": by_narrow_erf(0.0, 1.0),
         "from 0 to 1 your area is negative: right minus left": -by_erf(0.0, 1.0),
+        "from 0 to 1 this is a difference of heights: an area is asked for": -by_heights(0.0, 1.0),
+        "from 0 to 1 this is a difference of erf alone: an area is (1 + erf(x / root of 2)) / 2": math.erf(1.0),
+        "from 0 to 1 you added the area left of 0: it is to be taken away": by_left_area(0.0, 1.0) + 0.5,
     }
     return compare(function(0.0, 1.0), by_erf(0.0, 1.0), 1e-6, "from 0 to 1 your area", known)
 
@@ -190,6 +209,9 @@ area = Exercise(
         WrongAnswer(by_narrow_erf, contains="too narrow"),
         WrongAnswer(by_wrong_order, contains="right minus left"),
         WrongAnswer(by_right_half, contains="from the middle to 1"),
+        WrongAnswer(lambda a, b: -by_heights(a, b), contains="difference of heights"),
+        WrongAnswer(lambda a, b: math.erf(b) - math.erf(a), contains="erf alone"),
+        WrongAnswer(lambda a, b: by_left_area(a, b) + by_left_area(b, a), contains="added the area left of 0"),
     ],
     explanation="With a far to the left it is the area left of b, which is all that GELU needs (chapter 7).",
 )
