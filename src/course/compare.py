@@ -3,6 +3,7 @@
 Messages say what is wrong with the reader's value and never what the right one is.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
@@ -121,7 +122,7 @@ def _to_number(value: Any, name: str) -> float:
         raise NotAttempted("A hole is left in your answer: put a number in the place of each three dots.")
     try:
         if isinstance(value, str):
-            text = value.replace(" ", "")
+            text = re.sub(r"\s*([/%+-])\s*", r"\1", value.strip())  # "2 / 7"; but "4 2/3" is no number
             return float(Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text))
         return float(value)
     except (TypeError, ValueError, ZeroDivisionError):

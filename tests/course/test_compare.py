@@ -1,0 +1,16 @@
+"""Numbers as readers write them. Most of `compare` is tested through the exercises that use it."""
+
+import pytest
+
+from src.course.compare import to_array
+from src.course.exercise import Wrong
+
+
+def test_a_mixed_number_is_not_read_as_another() -> None:
+    with pytest.raises(Wrong, match="4 2/3"):
+        to_array("4 2/3")
+
+
+@pytest.mark.parametrize(("text", "number"), [("2 / 7", 2 / 7), (" - 3 ", -3.0), ("50 %", 0.5), ("1e-3", 0.001)])
+def test_spaces_around_signs_are_no_matter(text: str, number: float) -> None:
+    assert to_array(text) == pytest.approx(number)
