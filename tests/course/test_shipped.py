@@ -1,12 +1,18 @@
 """The course's own model, and the command that says where a text is."""
 
+import hashlib
+import json
+
+import numpy as np
 import pytest
 
+from src.core import Tensor
 from src.course import shipped, shipped_model
 from src.course.__main__ import main
 from src.course.corpora import DATA, corpus_path
-from src.gpt.saved import SHIPPED
-from src.gpt.settings import read_settings
+from src.gpt import GPTLoss
+from src.gpt.saved import SHIPPED, load_model
+from src.gpt.settings import read_settings, settings_from
 
 
 def test_the_path_is_that_of_the_file_and_a_missing_file_names_the_way_out(tmp_path, monkeypatch):
@@ -23,7 +29,27 @@ def test_the_corpus_command_prints_where_the_text_is_and_the_configurations_look
     configurations = sorted(SHIPPED.parent.glob("*.toml"))
     assert configurations
     for path in configurations:
-        assert (path.parent / read_settings(path).text.file).resolve() == DATA / "cache" / "shakespeare.txt"
+        text = (path.parent / read_settings(path).text.file).resolve()
+        assert text.parent == DATA / "cache" and text.stem in ("shakespeare", "tinyshakespeare")
+
+
+def test_the_shipped_model_is_the_one_its_record_speaks_of():
+    """Its record: the command's own log. Its test loss is computed again on the first windows, in float16 as stored."""
+    record = json.loads(SHIPPED.with_suffix(".json").read_text(encoding="utf-8"))
+    settings = settings_from(record["settings"] | {"text": record["settings"]["text"] | {"file": "a"}})
+    configured = read_settings(SHIPPED.with_suffix(".toml"))
+    assert (settings.model, settings.training) == (configured.model, configured.training)
+    assert record["log"][-1]["step"] == settings.training.steps
+    assert SHIPPED.stat().st_size <= 4 * 2**20
+    model, tokenizer = load_model(SHIPPED)
+    text = corpus_path("shakespeare").read_text(encoding="utf-8")
+    assert hashlib.sha256(text.encode()).hexdigest() == record["text_sha256"]
+    assert sum(tensor.data.size for tensor in model.parameters) == record["parameters"]
+    ids = np.array(tokenizer.encode(text[int(0.9 * len(text)) :]))
+    rows = np.lib.stride_tricks.sliding_window_view(ids, 257)[::2048]  # a window in eight
+    with Tensor.no_grad():
+        loss = GPTLoss()(model(Tensor(rows[:, :-1])), Tensor(rows[:, 1:])).item()
+    assert abs(loss - record["log"][-1]["test_loss"]) < 0.05
 
 
 def test_a_text_is_taken_from_a_file_that_is_named(tmp_path, monkeypatch, capsys):
