@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from .memory import keep_freed_memory
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 MOST = 4  # more threads than that find too little to do in models of this size
 WORTHWHILE = 8_000_000  # multiplications in products, below which handing over costs more than it saves
@@ -30,24 +30,33 @@ def share(tasks: Iterable[Task], work: int) -> None:
     """Run all tasks, in any order. `work` is about how many operations they are; few are not handed over."""
     keep_freed_memory()
     tasks = list(tasks)
-    pool = _pool() if len(tasks) > 1 and work >= WORTHWHILE and not _apart.busy else None
-    if pool is None:
-        for task in tasks:
-            task()
-        return
     waiting = iter(tasks)  # whoever is free takes the next
 
     def take() -> None:
         for task in waiting:
             task()
 
-    helpers = [pool.submit(take) for _ in range(min(count(), len(tasks)) - 1)]
+    alone = len(tasks) < 2 or work < WORTHWHILE or _apart.busy
+    helpers = [] if alone else _submit(take, min(count(), len(tasks)) - 1)
     try:
         take()
-    finally:
-        for helper in helpers:
-            if not helper.cancel():  # one that has not begun is not needed any more
-                helper.result()
+    finally:  # one that has not begun is not needed any more; of the others none may go on behind the caller's back
+        errors = [helper.exception() for helper in helpers if not helper.cancel()]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def _submit(take: Callable[[], None], wanted: int) -> list[Future]:
+    """`take` handed over to so many threads; to fewer or none if the system or a program at its end starts no more."""
+    helpers: list[Future] = []
+    try:
+        pool = _pool()
+        for _ in range(0 if pool is None else wanted):
+            helpers.append(pool.submit(take))  # type: ignore[union-attr]
+    except RuntimeError:  # the main thread has ended: what runs in others goes on without help
+        pass
+    return helpers
 
 
 class _Apart(threading.local):

@@ -1,0 +1,58 @@
+"""Threads when parts fail, and when the program ends."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from src.core.fast import threads
+
+LATE = """
+import threading, time
+from src.core.fast import threads
+threads.count = lambda: 2
+done = []
+
+def work():
+    {before}
+    threading.main_thread().join()
+    time.sleep(0.1)
+    threads.share([lambda: done.append(1)] * 5, work=10**9)
+    print(len(done))
+
+threading.Thread(target=work).start()
+"""
+
+
+@pytest.mark.parametrize("before", ["pass", "threads.share([lambda: None] * 5, work=10**9)"])
+def test_a_thread_that_outlives_the_program_works_alone(before):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", LATE.format(before=before)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert run.stdout == "5\n", run.stderr
+
+
+def test_after_an_error_no_part_is_still_at_work(monkeypatch):
+    monkeypatch.setattr(threads, "count", lambda: 3)
+    threads._pool.cache_clear()
+    try:
+        for _ in range(6):  # which thread takes which part is left to chance
+            begun, finished = threading.Barrier(3), []
+
+            def fail(begun=begun):
+                begun.wait(10)
+                raise ValueError("in a part")
+
+            def slow(begun=begun, finished=finished):
+                begun.wait(10)
+                time.sleep(0.05)
+                finished.append(1)
+
+            with pytest.raises(ValueError, match="in a part"):
+                threads.share([lambda begun=begun: begun.wait(10), fail, slow], work=10**9)
+            assert finished == [1]
+    finally:
+        threads._pool.cache_clear()
