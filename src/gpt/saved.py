@@ -111,6 +111,12 @@ def model_settings(model: GPT) -> dict[str, Any]:
                 f"the model has {_form(own)} where the GPT has {_form(other)}: a file holds only the GPT with its own "
                 "parts. Save the weights with save_checkpoint, and build the model yourself before load_checkpoint"
             )
+    names = [dict(each.named_parameters()).keys() for each in (twin, model)]
+    if names[0] != names[1]:
+        raise ValueError(
+            f"the model has no {', '.join(sorted(names[0] - names[1])) or 'tensor'} of its own, where the GPT has one: "
+            "a file holds only tensors that are not shared, but for `tied`. Give each layer its own Tensor"
+        )
     return settings
 
 

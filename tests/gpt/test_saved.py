@@ -200,3 +200,11 @@ def test_a_file_that_is_cut_short_or_something_else_is_refused(saved, tmp_path):
     save_checkpoint(tmp_path / "checkpoint", model, AdamWOptimizer(model.parameters))
     with pytest.raises(ValueError, match="not its checkpoint"):
         load_model(tmp_path / "checkpoint")
+
+
+def test_tensors_shared_between_blocks_are_refused_when_saving(tmp_path):
+    model = make()
+    model.blocks[1].attention.query.weight = model.blocks[0].attention.query.weight
+    with pytest.raises(ValueError, match=r"no blocks\.1\.attention\.query\.weight of its own"):
+        save_model(tmp_path / "model.safetensors", model, CHARACTERS)
+    assert not list(tmp_path.iterdir())
