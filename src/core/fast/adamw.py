@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from .threads import share_blocks
 class Flat:
     """Zeros in the shapes of some arrays, as pieces of one row of numbers: `row` (N,) and `pieces`.
 
-    Arrays of different float types cannot share a row; then `row` is None.
+    Arrays of different float types cannot share a row; then `row` is None. In a copy, too, the pieces are of its row.
     """
 
     def __init__(self, like: Sequence[np.ndarray]):
@@ -24,6 +25,15 @@ class Flat:
             ends = np.cumsum([array.size for array in like])
             cut = np.split(self.row, ends[:-1])
             self.pieces = [piece.reshape(array.shape) for piece, array in zip(cut, like, strict=True)]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.row, self.pieces = None, state["pieces"]  # `copy` and `pickle` copy each by itself
+        if state["row"] is not None:
+            joined = Flat(self.pieces)
+            self.row = joined.row
+            for place, (piece, copied) in enumerate(zip(joined.pieces, self.pieces, strict=True)):
+                piece[...] = copied
+                self.pieces[place] = piece  # in the same list, which the optimizer holds as well
 
 
 def adamw_step(

@@ -1,5 +1,8 @@
 """Each fast form against the plain form beside it: the same values, the same gradients, whatever the shape."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -336,3 +339,32 @@ def test_a_second_backward_through_halves_is_refused(monkeypatch):
     loss.backward()
     with pytest.raises(RuntimeError, match="already used"):
         loss.backward()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
+def test_the_copy_of_an_optimizer_shows_the_averages_it_steps_with(copied):
+    weight, bias = Tensor([[1.0, 2.0]]), Tensor([3.0])
+
+    def step(optimizer):
+        for parameter in optimizer.parameters:
+            parameter.grad = np.ones(parameter.shape)
+        optimizer.step()
+
+    first = AdamWOptimizer([weight, bias], lr=0.1)
+    step(first)
+    second = copied(first)
+    step(first)
+    step(second)
+    for name, array in first.state_dict().items():
+        np.testing.assert_array_equal(second.state_dict()[name], array, err_msg=name)
+    for one, other in zip(first.parameters, second.parameters, strict=True):
+        assert one is not other and one.data.tobytes() == other.data.tobytes()
+
+
+def test_an_update_that_was_replaced_is_used():
+    weight, seen = Tensor([[1.0]]), []
+    optimizer = AdamWOptimizer([weight])
+    optimizer.update = lambda index, parameter: seen.append(index)
+    weight.grad += np.ones((1, 1))
+    optimizer.step()
+    assert seen == [0] and weight.item() == 1.0
