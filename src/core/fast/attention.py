@@ -21,10 +21,11 @@ from .threads import BLOCK, PASS, share
 def causal_attention(
     query: Tensor, key: Tensor, value: Tensor, heads: int, kept: np.ndarray | None = None, kept_scale: float = 1.0
 ) -> Tensor:
-    """Query (B, Tq, C), key and value (B, Tk, C) to (B, Tq, C); head h has channels h * D to (h + 1) * D of each.
+    """Query (B, Tq, C), key (B, Tk, C) and value (B, Tk, E) to (B, Tq, E), with H heads that divide C and E.
 
-    Queries are the last ones of the keys. Dropout keeps `kept` (B, H, Tq, Tk) of the weights, times `kept_scale`.
-    Shapes are checked by the caller.
+    Head h has channels h * D to (h + 1) * D, D = C / H, and of the values E / H in the same way. Queries are the last
+    ones of the keys. Dropout keeps `kept` (B, H, Tq, Tk) of the weights, times `kept_scale`. Shapes are checked by the
+    caller.
     """
     batch, queries, size = query.shape
     keys = key.shape[1]
@@ -32,7 +33,7 @@ def causal_attention(
     scale = 1.0 / math.sqrt(size // heads)
     forbidden = _forbidden(queries, keys, q.dtype)
     ones = np.ones((keys, 1), dtype=q.dtype)
-    result = np.empty(query.shape, dtype=q.dtype)
+    result = np.empty((batch, queries, value.shape[-1]), dtype=q.dtype)
     mixed = split(result, heads)
     logsums = np.empty((batch, heads, queries, 1), dtype=q.dtype)
 

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from src.core import GELU, AdamWOptimizer, Embedding, LayerNorm, Linear, Tensor
+from src.core import GELU, AdamWOptimizer, Dropout, Embedding, LayerNorm, Linear, Tensor
 from src.core.fast import is_on, plain, threads
 from src.core.fast.attention import causal_attention
 from src.gpt import GPT, BareTransformer, GPTAttention, GPTLoss, GPTTrainer
@@ -368,3 +368,22 @@ def test_an_update_that_was_replaced_is_used():
     weight.grad += np.ones((1, 1))
     optimizer.step()
     assert seen == [0] and weight.item() == 1.0
+
+
+class NoDropout(Dropout):
+    def forward(self, x):
+        return x
+
+
+class Same(Linear):
+    def forward(self, x):
+        return x
+
+
+@pytest.mark.parametrize("part", [NoDropout(0.5), Same(1, 1), lambda x: x])
+def test_attention_takes_what_stands_for_its_dropout(part):
+    attention = GPTAttention(8, heads=2)
+    x = Tensor(np.random.default_rng(0).standard_normal((2, 5, 8)))
+    expected = attention(x).data
+    attention.dropout = part
+    np.testing.assert_allclose(attention(x).data, expected, rtol=1e-5, atol=1e-6)
