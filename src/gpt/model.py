@@ -139,7 +139,7 @@ class GPT(Composite):
             return False
         if h.data.size * 12 * h.shape[-1] * len(self.blocks) < HALVED_FROM:  # a usual block has 12 C^2 weights
             return False
-        return all(type(layer) in KNOWN for block in self.blocks for layer in block.layers_within())
+        return all(_as_built(layer) for block in self.blocks for layer in block.layers_within())
 
     def block_matrices(self) -> list[Tensor]:
         """The weight matrices inside the blocks, those that MuonOptimizer is for: no biases, tables or LayerNorms."""
@@ -180,6 +180,17 @@ class GPT(Composite):
             for layer, keep in zip(layers, before, strict=True):
                 layer.keep_weights = keep
         return [layer.weights for layer in layers if layer.weights is not None]
+
+
+def _as_built(layer: Layer) -> bool:
+    """True if the layer is of a known class, nobody replaced its `forward`, and its weights are no results.
+
+    A twin would still call the first layer's own `forward`, and could not send a gradient on to what a weight was
+    computed from.
+    """
+    own = vars(layer)
+    computed = any(isinstance(value, Tensor) and value.computed for value in own.values())
+    return type(layer) in KNOWN and "forward" not in own and not computed
 
 
 def _build_positions(

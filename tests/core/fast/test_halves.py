@@ -1,0 +1,103 @@
+"""Halves of a batch, where layers share parts or are not as they were built."""
+
+import numpy as np
+import pytest
+
+from src.core import Linear, Tensor
+from src.gpt import GPT, GPTLoss
+
+IDS = Tensor(np.random.default_rng(0).integers(0, 11, (5, 8)))
+LABELS = Tensor(np.random.default_rng(1).integers(0, 11, (5, 8)))
+
+
+@pytest.fixture
+def model():
+    with Tensor.precision(np.float64):
+        yield GPT(11, context_size=8, embedding_size=16, blocks=2, heads=2, generator=np.random.default_rng(3))
+
+
+def gradients(model):
+    for parameter in model.parameters:
+        parameter.grad = None
+    GPTLoss()(model(IDS), LABELS).backward()
+    return {name: parameter.received.copy() for name, parameter in model.named_parameters()}
+
+
+def assert_same_in_halves(model, monkeypatch):
+    whole = gradients(model)
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    for name, gradient in gradients(model).items():
+        np.testing.assert_allclose(gradient, whole[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def share_tensor(model):
+    model.blocks[1].attention.query.weight = model.blocks[0].attention.query.weight
+
+
+def share_layer(model):
+    model.blocks[1].attention = model.blocks[1].layers[1] = model.blocks[0].attention
+
+
+def share_block(model):
+    model.blocks[1] = model.layers[2] = model.blocks[0]
+
+
+@pytest.mark.parametrize("share", [share_tensor, share_layer, share_block])
+def test_what_two_blocks_share_receives_each_gradient_once(share, model, monkeypatch):
+    share(model)
+    assert_same_in_halves(model, monkeypatch)
+
+
+def test_gradients_of_two_passes_add_up(model, monkeypatch):
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    once = gradients(model)
+    GPTLoss()(model(IDS), LABELS).backward()
+    for name, parameter in model.named_parameters():
+        np.testing.assert_allclose(parameter.received, 2 * once[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_a_weight_that_was_computed_sends_its_whole_gradient_on(model, monkeypatch):
+    query = model.blocks[0].attention.query
+    base = Tensor(query.weight.data.copy())
+
+    def gradient():
+        base.grad = None
+        query.weight = base * 1.0
+        GPTLoss()(model(IDS), LABELS).backward()
+        return base.received
+
+    whole = gradient()
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    np.testing.assert_allclose(gradient(), whole, rtol=1e-9, atol=1e-12)
+
+
+def test_a_forward_that_was_replaced_sees_the_whole_batch(model, monkeypatch):
+    attention, shapes = model.blocks[0].attention, []
+    before = attention.forward
+    attention.forward = lambda x: shapes.append(x.shape) or before(x)
+    assert_same_in_halves(model, monkeypatch)
+    assert shapes == [(5, 8, 16)] * 2
+
+
+def test_a_change_of_a_weight_is_noticed_before_any_gradient_is_given(model, monkeypatch):
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    loss = GPTLoss()(model(IDS), LABELS)
+    list(model.named_parameters())
+    model.blocks[1].attention.key.weight.data *= 1.0
+    with pytest.raises(RuntimeError, match="changed after the forward"):
+        loss.backward()
+    assert not any(parameter.has_grad for parameter in model.parameters)
+
+
+def test_names_of_parameters_stay(model, monkeypatch):
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    names = [name for name, _ in model.named_parameters()]
+    tensors = model.parameters
+    GPTLoss()(model(IDS), LABELS).backward()
+    assert [tensor.name for tensor in tensors] == names
+
+
+def test_values_may_be_wider_than_keys(model, monkeypatch):
+    attention = model.blocks[0].attention
+    attention.value, attention.output = Linear(16, 24), Linear(24, 16)
+    assert_same_in_halves(model, monkeypatch)
