@@ -29,7 +29,7 @@ class WarmupCosineScheduler:
         if n < self.warmup_steps:
             return min(self.lr * (n + 1) / self.warmup_steps, self.lr)  # rounding may end one digit above
         progress = min((n - self.warmup_steps) / (self.total_steps - self.warmup_steps), 1.0)
-        return self.min_lr + (self.lr - self.min_lr) * self.left(progress)
+        return min(self.min_lr + (self.lr - self.min_lr) * self.left(progress), self.lr)
 
     def left(self, progress: float) -> float:
         """The part of the way from min_lr to lr that is left, from 1 at progress 0 to 0 at progress 1."""

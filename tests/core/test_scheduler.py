@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from src.core import WarmupCosineScheduler
+from src.core import WarmupCosineScheduler, WarmupLinearScheduler
 
 
 def test_the_whole_course_of_a_small_schedule():
@@ -34,3 +34,10 @@ def test_a_step_has_one_rate_whatever_was_asked_before():
 def test_no_rounding_lifts_a_rate_above_the_top(lr, warmup):
     scheduler = WarmupCosineScheduler(lr, 1000, warmup)
     assert max(scheduler.step(n) for n in range(warmup)) == lr == scheduler.step(warmup - 1)
+
+
+@pytest.mark.parametrize("kind", [WarmupCosineScheduler, WarmupLinearScheduler])
+def test_no_rounding_lifts_a_rate_above_the_top_where_the_fall_begins(kind):
+    for percent in range(1, 100):
+        scheduler = kind(lr=0.3, total_steps=5, warmup_steps=0, min_lr=0.3 * percent / 100)
+        assert scheduler.step(0) <= 0.3, percent
