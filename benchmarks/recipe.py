@@ -53,7 +53,7 @@ def beat_the_clock(options: Options) -> list[Row | str]:
     with Process(contender, threads) as process:
         seconds, loss = process.ask("once", 0.0), process.ask("loss", 0.0)
     theirs = THEIR_STEPS * np.array([before, _their_step(options)])
-    reached = f"{CONFIGURATION.stem}.toml, validation loss {loss:.3f}"
+    reached = f"{CONFIGURATION.stem}.toml, test loss {loss:.3f}"
     if loss > TARGET:
         return [f"Not reached: {TARGET} within {seconds:.0f} s; {reached}."]
     times = shown_time(seconds, threads), shown_time(float(theirs.mean()))
