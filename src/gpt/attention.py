@@ -45,7 +45,7 @@ class GPTAttention(Composite):
     def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
         query, key, value = self.query(x), self.key(x), self.value(x)  # (B, T, C)
         shown = self.keep_weights and not Tensor.recording()
-        if is_on() and cache is None and not shown and self._as_built():
+        if is_on() and cache is None and not shown and self.as_built():
             kept = self.dropout.draw((x.shape[0], self.heads, x.shape[1], x.shape[1]))
             mixed = causal_attention(query, key, value, self.heads, kept, self.dropout.scale)
             return self.dropout(self.output(mixed))
@@ -58,7 +58,7 @@ class GPTAttention(Composite):
         mixed = self.merge(self.dropout(weights) @ value)  # (B, H, T, past + T) @ (B, H, past + T, D) -> (B, T, C)
         return self.dropout(self.output(mixed))
 
-    def _as_built(self) -> bool:
+    def as_built(self) -> bool:
         """True if nobody has replaced what the fast form does by itself."""
         known = (
             (self.split, GPTAttention.split),

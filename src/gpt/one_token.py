@@ -35,7 +35,10 @@ def fits(model: GPT) -> bool:
     )
     blocks: list[Any] = model.blocks if usual else []
     return usual and not any(
-        block.attention.keep_weights or block.feed_forward.activation.approximate != "tanh" for block in blocks
+        block.attention.keep_weights
+        or not block.attention.as_built()
+        or block.feed_forward.activation.approximate != "tanh"
+        for block in blocks
     )
 
 
@@ -79,13 +82,13 @@ def next_logits(model: GPT, token: int, cache: Cache) -> np.ndarray:
 
 
 def _attend(attention: GPTAttention, x: np.ndarray, cache: LayerCache) -> np.ndarray:
-    shape = (attention.heads, 1, x.size // attention.heads)  # (H, 1, D)
+    shape = (attention.heads, 1, -1)  # (H, 1, D)
     query, key, value = (
         _linear(linear, x).reshape(shape) for linear in (attention.query, attention.key, attention.value)
     )
     keys, values = cache.append(key[None], value[None])  # (1, H, t, D)
     weights = query @ keys[0].swapaxes(-1, -2)  # (H, 1, D) @ (H, D, t) -> (H, 1, t)
-    weights *= 1.0 / math.sqrt(shape[-1])
+    weights *= 1.0 / math.sqrt(query.shape[-1])
     weights -= weights.max(axis=-1, keepdims=True)
     np.exp(weights, out=weights)
     weights /= weights.sum(axis=-1, keepdims=True)

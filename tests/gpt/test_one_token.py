@@ -144,3 +144,23 @@ def test_drawing_is_that_of_numpy():
     own, other = np.random.default_rng(1), np.random.default_rng(1)
     drawn = [_choose(logits, 1.5, 30, None, own) for _ in range(300)]
     assert drawn == other.choice(40, size=300, p=probabilities(logits, 1.5, 30)).tolist()
+
+
+def test_values_may_be_wider_than_keys():
+    tokens = np.random.default_rng(0).integers(0, 11, 12)
+    model = build()
+    attention = model.blocks[0].attention
+    attention.value, attention.output = Linear(16, 24), Linear(24, 16)
+    model.eval()
+    assert one_token.fits(model)
+    with Tensor.no_grad():
+        whole, cache = model(Tensor([tokens])).data[0], Cache(2, 12)
+        for token, expected in zip(tokens, whole, strict=True):
+            np.testing.assert_allclose(one_token.next_logits(model, int(token), cache), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_heads_that_are_cut_another_way_do_not_take_it():
+    model = build()
+    attention = model.blocks[0].attention
+    attention.split = lambda x: GPTAttention.split(attention, x)
+    assert not one_token.fits(model)
