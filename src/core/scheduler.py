@@ -16,7 +16,10 @@ class WarmupCosineScheduler:
 
     def __init__(self, lr: float, total_steps: int, warmup_steps: int, min_lr: float = 0.0):
         if not 0 <= warmup_steps < total_steps:
-            raise ValueError(f"the warm-up must be shorter than the run, got {warmup_steps} of {total_steps} steps")
+            raise ValueError(
+                f"the warm-up must be shorter than the run, got {warmup_steps} of {total_steps} steps: "
+                "make warmup_steps smaller, or take more steps"
+            )
         if not 0.0 <= min_lr <= lr < math.inf:
             raise ValueError(f"the learning rate must satisfy 0 <= min_lr <= lr, got min_lr {min_lr} and lr {lr}")
         self.lr, self.min_lr = lr, min_lr

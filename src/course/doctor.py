@@ -117,5 +117,5 @@ def corpus(root: Path) -> Finding:
     cache = Path(os.environ.get("COURSE_CACHE") or root / "data" / "cache")
     if (cache / "shakespeare.txt").exists():
         return Finding("the corpus is in the cache")
-    fix = 'it comes on first use, over the network: python -c "from src.course import corpus_path; corpus_path()"'
+    fix = "it comes on first use, over the network: python -m src.course corpus shakespeare"
     return Finding("the corpus is not in the cache yet", fix)

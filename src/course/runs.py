@@ -87,6 +87,11 @@ def load_runs(name: str) -> dict[str, Any]:
 
 def make_runs(chapter: int, names: Iterable[str] | None = None) -> None:
     """Train every variant and seed of a chapter's experiments that is not stored yet; store each when it is done."""
+    folder = Path(__file__).parent / "experiments"
+    with_runs = sorted(int(path.stem[2:]) for path in folder.glob("ch[0-9][0-9].py"))
+    if chapter not in with_runs:
+        known = ", ".join(map(str, with_runs))
+        raise ValueError(f"chapter {chapter} has no stored runs that this makes: choose one of {known}")
     for experiment in import_module(f"src.course.experiments.ch{chapter:02d}").EXPERIMENTS:
         if names is not None and experiment.name not in names:
             continue

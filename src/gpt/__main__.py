@@ -110,8 +110,9 @@ def _train(options: argparse.Namespace) -> int:
     _check_file(options.config, "a configuration", "data/models/nano.toml is one")
     settings = read_settings(options.config).changed(steps=options.steps, seed=options.seed)
     text = options.text or options.config.parent / settings.text.file
-    fix = "`python -m src.course corpus shakespeare` fetches it and prints where it is; --text names another place"
-    _check_file(text, "a text", fix)
+    fetch = f"`python -m src.course corpus {text.stem}` fetches it, if it is a text of the course"
+    fix = f"{fetch}; --text names another place"
+    _check_file(Path(os.path.normpath(text)), "a text", fix)
     folder = options.out or Path("work") / options.config.stem
     run = Run(settings, text, folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -127,8 +128,8 @@ def _train_in(run: Run, words: list[str]) -> int:
     again = run.resume()
     about, total = run.about, run.settings.training.steps
     characters = f"{about['text_characters']:,} characters"
-    print(f"{about['parameters']:,} weights, {about['vocab_size']} tokens, a text of {characters}")
-    print(f"{'going on from' if again else 'beginning at'} step {run.steps} of {total}, in {run.folder}", flush=True)
+    _report(f"{about['parameters']:,} weights, {about['vocab_size']} tokens, a text of {characters}")
+    _report(f"{'going on from' if again else 'beginning at'} step {run.steps} of {total}, in {run.folder}")
     with stop_on_interrupt() as asked, _progress(total, run.steps) as bar:
         done = train(run, asked, _report, bar)
     if not done:
@@ -145,8 +146,11 @@ def _progress(total: int, taken: int) -> tqdm:
 
 
 def _report(line: str) -> None:
-    tqdm.write(line)  # above the bar, if there is one
-    sys.stdout.flush()
+    try:
+        tqdm.write(line)  # above the bar, if there is one
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on, as after `| head`; that is no reason to lose the run
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _sample(options: argparse.Namespace) -> int:

@@ -159,3 +159,8 @@ def test_the_losses_quoted_for_the_excerpt_are_those_of_the_second_pseudo_count(
     stored = json.loads(EXCERPT_FILE.read_text(encoding="utf-8"))["test_loss"]
     assert list(stored) == [str(ladder.PSEUDO_COUNT), str(ladder.QUOTED_PSEUDO_COUNT)]
     assert [f"{loss:.3f}" for loss in stored["0.43"].values()] == ["3.347", "2.482", "2.050"]
+
+
+def test_a_chapter_without_runs_is_named_with_those_that_have_some() -> None:
+    with pytest.raises(ValueError, match=r"chapter 1 has no stored runs .* choose one of 3, 5, 6"):
+        make_runs(1)

@@ -435,3 +435,19 @@ def test_the_commands_in_the_readme_exist():
         with pytest.raises(SystemExit) as end:
             main([*words, "--help"])
         assert end.value.code == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise on Windows")
+def test_a_run_whose_lines_nobody_reads_is_not_lost(config, tmp_path):
+    """As `python -m src.gpt train ... | head -1` does it."""
+    process = start("train", config, "--out", tmp_path / "piped")
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=120) == 0
+    assert (tmp_path / "piped" / "model.safetensors").exists()
+
+
+def test_a_missing_text_of_the_course_names_the_command_that_fetches_it(config, tmp_path, capsys):
+    assert run(config, "--text", tmp_path / "sub" / ".." / "tinyshakespeare.txt") == 1
+    message = capsys.readouterr().err
+    assert "src.course corpus tinyshakespeare" in message and ".." not in message
