@@ -158,7 +158,7 @@ class AdamWOptimizer(Optimizer):
     def _alike(self) -> bool:
         """True if one formula holds for all parameters: each has a gradient, and as many steps as the others."""
         own = getattr(self.update, "__func__", None) is not AdamWOptimizer.update  # what another does is not known here
-        alike = self._means.row is not None and not own and (self.steps == self.steps[0]).all()
+        alike = self._means.joined and not own and (self.steps == self.steps[0]).all()
         return bool(alike) and all(parameter.has_grad for parameter in self.parameters)
 
     def update(self, index: int, parameter: Tensor) -> None:

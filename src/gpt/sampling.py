@@ -45,8 +45,8 @@ def generate(
     with evaluating(model):
         state = Cache(len(model.blocks), model.context_size) if cache is not False and model.cacheable else None
         for _ in range(steps):
-            logits, state = _next_logits(model, tokens, state)
-            tokens.append(_choose(logits, temperature, top_k, top_p, generator))
+            logits, state = next_logits(model, tokens, state)
+            tokens.append(choose(logits, temperature, top_k, top_p, generator))
     return tokens
 
 
@@ -91,7 +91,7 @@ def _ids(tokens: Sequence[int]) -> list[int]:
     return row.tolist()
 
 
-def _next_logits(model: GPT, tokens: list[int], state: Cache | None) -> tuple[np.ndarray, Cache | None]:
+def next_logits(model: GPT, tokens: list[int], state: Cache | None) -> tuple[np.ndarray, Cache | None]:
     """The logits (V,) after the last token, and the cache, which ends where the window begins to move."""
     if state is not None and len(tokens) <= model.context_size:
         if is_on() and 0 < state.length == len(tokens) - 1 and one_token.fits(model):
@@ -100,9 +100,10 @@ def _next_logits(model: GPT, tokens: list[int], state: Cache | None) -> tuple[np
     return model(Tensor([tokens[-model.context_size :]])).data[0, -1], None
 
 
-def _choose(
+def choose(
     logits: np.ndarray, temperature: float, top_k: int | None, top_p: float | None, generator: np.random.Generator
 ) -> int:
+    """The next token from logits (V,): the likeliest at temperature 0, else drawn from `probabilities`."""
     if not np.isfinite(logits).all():
         raise RuntimeError("the model gives scores that are not finite: it has diverged, load an earlier checkpoint")
     if temperature == 0.0:

@@ -10,7 +10,7 @@ from ..core.random import choose_generator
 from ..core.trainer import evaluating
 from .cache import Cache
 from .model import GPT
-from .sampling import _choose, _next_logits, generate
+from .sampling import choose, generate, next_logits
 from .tokenizer import Tokenizer
 
 CUT = "\ufffd"  # what decoding puts in place of bytes that are no character, or not yet a whole one
@@ -39,8 +39,8 @@ def stream(
     def chosen(state: Cache | None) -> Iterator[int]:
         for _ in range(steps):
             with evaluating(model):  # left before each token is handed out
-                logits, state = _next_logits(model, tokens, state)
-            tokens.append(_choose(logits, temperature, top_k, top_p, generator))
+                logits, state = next_logits(model, tokens, state)
+            tokens.append(choose(logits, temperature, top_k, top_p, generator))
             yield tokens[-1]
 
     return chosen(cache)

@@ -138,11 +138,11 @@ def test_a_model_of_ones_own_class_does_not():
 
 
 def test_drawing_is_that_of_numpy():
-    from src.gpt.sampling import _choose
+    from src.gpt.sampling import choose
 
     logits = np.random.default_rng(0).standard_normal(40).astype(np.float32)
     own, other = np.random.default_rng(1), np.random.default_rng(1)
-    drawn = [_choose(logits, 1.5, 30, None, own) for _ in range(300)]
+    drawn = [choose(logits, 1.5, 30, None, own) for _ in range(300)]
     assert drawn == other.choice(40, size=300, p=probabilities(logits, 1.5, 30)).tolist()
 
 

@@ -14,21 +14,22 @@ from .threads import share_blocks
 class Flat:
     """Zeros in the shapes of some arrays, as pieces of one row of numbers: `row` (N,) and `pieces`.
 
-    Arrays of different float types cannot share a row; then `row` is None. In a copy, too, the pieces are of its row.
+    Arrays of different float types cannot share a row; then `joined` is False and the row empty. In a copy, too, the
+    pieces are of its row.
     """
 
     def __init__(self, like: Sequence[np.ndarray]):
-        self.row: np.ndarray | None = None
+        self.joined = len({array.dtype for array in like}) == 1
+        self.row = np.zeros(sum(array.size for array in like) if self.joined else 0, dtype=like[0].dtype)
         self.pieces = [np.zeros_like(array) for array in like]
-        if len({array.dtype for array in like}) == 1:
-            self.row = np.zeros(sum(array.size for array in like), dtype=like[0].dtype)
+        if self.joined:
             ends = np.cumsum([array.size for array in like])
             cut = np.split(self.row, ends[:-1])
             self.pieces = [piece.reshape(array.shape) for piece, array in zip(cut, like, strict=True)]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.row, self.pieces = None, state["pieces"]  # `copy` and `pickle` copy each by itself
-        if state["row"] is not None:
+        vars(self).update(state)
+        if self.joined:  # `copy` and `pickle` copied row and pieces each by itself
             joined = Flat(self.pieces)
             self.row = joined.row
             for place, (piece, copied) in enumerate(zip(joined.pieces, self.pieces, strict=True)):
@@ -58,7 +59,15 @@ def adamw_step(
         start += size
 
 
-def _replace(grad, mean, square, lr: float, betas: tuple[float, float], eps: float, steps: int) -> None:  # type: ignore[no-untyped-def]
+def _replace(
+    grad: np.ndarray,
+    mean: np.ndarray,
+    square: np.ndarray,
+    lr: float,
+    betas: tuple[float, float],
+    eps: float,
+    steps: int,
+) -> None:
     """Update the rows of averages, and put what is to be taken from the parameters in place of the gradients."""
     beta1, beta2 = betas
     rate = lr / (1.0 - beta1**steps)
