@@ -1,8 +1,8 @@
 """The language model of this course, made of parts of `src.core`.
 
-Reading order: tokenizer, data, positions, embedding, attention, feed_forward, block, builder, model; then loss,
-trainer, sampling, cache, and one_token, for speed alone; at last what the command line is made of: saved, streaming,
-settings, training.
+Reading order: tokenizer, data, positions, embedding, attention, rotary, feed_forward, block, builder, model; then
+loss, trainer, sampling, cache, and one_token, for speed alone; at last what the command line is made of: saved,
+streaming, settings, training.
 """
 
 from .attention import GPTAttention
@@ -13,6 +13,7 @@ from .feed_forward import GPTFeedForward
 from .loss import GPTLoss
 from .model import GPT, GPTOutput
 from .positions import LearnedPositions, PositionalEncoding, sinusoidal_positions
+from .rotary import RotaryAttention, rotated
 from .sampling import generate, probabilities
 from .tokenizer import BytePairTokenizer, CharTokenizer, Tokenizer, merge_pair, tokenizer_from_json
 from .trainer import GPTTrainer
@@ -32,11 +33,13 @@ __all__ = [
     "GPTTransformer",
     "LearnedPositions",
     "PositionalEncoding",
+    "RotaryAttention",
     "TokenDataset",
     "Tokenizer",
     "generate",
     "merge_pair",
     "probabilities",
+    "rotated",
     "sinusoidal_positions",
     "tokenizer_from_json",
 ]

@@ -43,7 +43,8 @@ class GPTAttention(Composite):
         super().__init__([self.query, self.key, self.value, self.output, self.dropout])
 
     def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
-        query, key, value = self.query(x), self.key(x), self.value(x)  # (B, T, C)
+        query, key = self.place(self.query(x), self.key(x), 0 if cache is None else cache.length)  # (B, T, C)
+        value = self.value(x)  # (B, T, C)
         shown = self.keep_weights and not Tensor.recording()
         if is_on() and cache is None and not shown and self.as_built():
             kept = self.dropout.draw((x.shape[0], self.heads, x.shape[1], x.shape[1]))
@@ -57,6 +58,10 @@ class GPTAttention(Composite):
             self.weights = weights.data
         mixed = self.merge(self.dropout(weights) @ value)  # (B, H, T, past + T) @ (B, H, past + T, D) -> (B, T, C)
         return self.dropout(self.output(mixed))
+
+    def place(self, query: Tensor, key: Tensor, start: int) -> tuple[Tensor, Tensor]:
+        """Queries and keys that know their place, the first of them `start`: here unchanged; see rotary.py."""
+        return query, key
 
     def as_built(self) -> bool:
         """True if nobody has replaced what the fast form does by itself."""

@@ -19,8 +19,10 @@ from .cache import Cache
 from .embedding import GPTEmbedding
 from .feed_forward import GPTFeedForward
 from .positions import LearnedPositions
+from .rotary import RotaryAttention
 
-KNOWN = (*PER_TOKEN, GPTTransformer, BareTransformer, GPTAttention)  # they treat the sequences of a batch apart
+# They treat the sequences of a batch apart.
+KNOWN = (*PER_TOKEN, GPTTransformer, BareTransformer, GPTAttention, RotaryAttention)
 HALVED_FROM = 300_000_000  # multiplications of a forward pass; below it twins and threads cost what they save
 
 

@@ -22,56 +22,62 @@ from .embedding import GPTEmbedding
 from .feed_forward import GPTFeedForward
 from .model import GPT, GPTOutput
 from .positions import LearnedPositions
+from .rotary import RotaryAttention, turn, turns_of
 
-OURS = (GPT, GPTEmbedding, LearnedPositions, GPTTransformer, GPTAttention, GPTFeedForward, GPTOutput)
+ATTENTION = (GPTAttention, RotaryAttention)
+OURS = (GPT, GPTEmbedding, LearnedPositions, GPTTransformer, *ATTENTION, GPTFeedForward, GPTOutput)
 FORWARD: dict[type, Any] = {part: part.forward for part in (*OURS, Embedding, Linear, LayerNorm, GELU, Dropout)}
 
 
 def fits(model: GPT) -> bool:
     """True if the model is made of these parts, each where it belongs, and nobody has replaced what one computes."""
     usual = all(
-        type(layer) is kind and getattr(layer.forward, "__func__", None) is FORWARD[kind]
-        for layer, kind in _layers(model)
+        type(layer) in kinds and getattr(layer.forward, "__func__", None) is FORWARD[type(layer)]
+        for layer, kinds in _layers(model)
     )
     blocks: list[Any] = model.blocks if usual else []
     return usual and not any(
         block.attention.keep_weights
         or not block.attention.as_built()
+        or "place" in vars(block.attention)
         or block.feed_forward.activation.approximate != "tanh"
         for block in blocks
     )
 
 
-def _layers(model: Any) -> Iterator[tuple[Layer, type]]:
-    """Each layer with the class it must be of. The first that is not ends it, so that each has the attributes used."""
-    yield model, GPT
-    yield model.embedding, GPTEmbedding
-    yield model.embedding.token, Embedding
-    yield model.embedding.positions, LearnedPositions
-    yield model.embedding.positions.table, Embedding
+def _layers(model: Any) -> Iterator[tuple[Layer, tuple[type, ...]]]:
+    """Each layer with the classes it may be of. The first that is not ends it, so that each has the attributes used."""
+    yield model, (GPT,)
+    yield model.embedding, (GPTEmbedding,)
+    yield model.embedding.token, (Embedding,)
+    if model.embedding.positions is not None:
+        yield model.embedding.positions, (LearnedPositions,)
+        yield model.embedding.positions.table, (Embedding,)
     for block in model.blocks:
-        yield block, GPTTransformer
-        yield block.attention_norm, LayerNorm
-        yield block.attention, GPTAttention
-        yield block.attention.dropout, Dropout
-        yield block.feed_forward_norm, LayerNorm
-        yield block.feed_forward, GPTFeedForward
-        yield block.feed_forward.activation, GELU
-        yield block.feed_forward.dropout, Dropout
+        yield block, (GPTTransformer,)
+        yield block.attention_norm, (LayerNorm,)
+        yield block.attention, ATTENTION
+        yield block.attention.dropout, (Dropout,)
+        yield block.feed_forward_norm, (LayerNorm,)
+        yield block.feed_forward, (GPTFeedForward,)
+        yield block.feed_forward.activation, (GELU,)
+        yield block.feed_forward.dropout, (Dropout,)
         for linear in ("query", "key", "value", "output"):
-            yield getattr(block.attention, linear), Linear
-        yield block.feed_forward.input, Linear
-        yield block.feed_forward.output, Linear
-    yield model.norm, LayerNorm
-    yield model.output, GPTOutput
+            yield getattr(block.attention, linear), (Linear,)
+        yield block.feed_forward.input, (Linear,)
+        yield block.feed_forward.output, (Linear,)
+    yield model.norm, (LayerNorm,)
+    yield model.output, (GPTOutput,)
     if model.output.linear is not None:
-        yield model.output.linear, Linear
+        yield model.output.linear, (Linear,)
 
 
 def next_logits(model: GPT, token: int, cache: Cache) -> np.ndarray:
     """The logits (V,) after a token that follows those in the cache, which learns it. Without dropout or gradients."""
     embedding: Any = model.embedding
-    x = embedding.token.weight.data[token] + embedding.positions.table.weight.data[cache.length]  # (C,)
+    x = embedding.token.weight.data[token].copy()  # (C,)
+    if embedding.positions is not None:
+        x += embedding.positions.table.weight.data[cache.length]
     block: Any
     for block, layer_cache in zip(model.blocks, cache.layers, strict=True):
         x += _attend(block.attention, _normalize(block.attention_norm, x), layer_cache)
@@ -83,9 +89,11 @@ def next_logits(model: GPT, token: int, cache: Cache) -> np.ndarray:
 
 def _attend(attention: GPTAttention, x: np.ndarray, cache: LayerCache) -> np.ndarray:
     shape = (attention.heads, 1, -1)  # (H, 1, D)
-    query, key, value = (
-        _linear(linear, x).reshape(shape) for linear in (attention.query, attention.key, attention.value)
-    )
+    query, key, value = (_linear(linear, x) for linear in (attention.query, attention.key, attention.value))  # (C,)
+    if isinstance(attention, RotaryAttention):
+        turns = turns_of(cache.length, 1, len(query) // attention.heads, query.dtype)
+        query, key = (turn(each[None, None], attention.heads, turns) for each in (query, key))
+    query, key, value = (each.reshape(shape) for each in (query, key, value))
     keys, values = cache.append(key[None], value[None])  # (1, H, t, D)
     weights = query @ keys[0].swapaxes(-1, -2)  # (H, 1, D) @ (H, D, t) -> (H, 1, t)
     weights *= 1.0 / math.sqrt(query.shape[-1])

@@ -18,6 +18,7 @@ import numpy as np
 from ..core import Layer, Tensor
 from ..core.checkpoint import read_arrays, write_arrays
 from .model import GPT
+from .rotary import POSITIONS, RotaryAttention
 from .tokenizer import Tokenizer, tokenizer_from_json
 
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "models" / "shakespeare.safetensors"  # the course's own model
@@ -30,7 +31,8 @@ KINDS = {
     "heads": int,
     "dropout": float,
     "tied": bool,
-}  # what a file says of its model, by the names that GPT has for it
+    "positions": str,
+}  # what a file says of its model, by the names that [model] has in a configuration
 
 
 def save_model(
@@ -68,12 +70,13 @@ def load_model(path: str | os.PathLike[str]) -> tuple[GPT, Tokenizer]:
     """
     arrays, records = _read(path)
     try:
+        records["gpt"] = {"positions": "learned"} | records["gpt"]  # not said by files of version 0.2
         _check_settings(records["gpt"], arrays)
         tokenizer = tokenizer_from_json(records["tokenizer"])
         if tokenizer.vocab_size != records["gpt"]["vocab_size"]:
             raise ValueError(f"{tokenizer.vocab_size} tokens for a model of {records['gpt']['vocab_size']}")
         _check_finite("the file", arrays)
-        model = GPT(**records["gpt"], generator=np.random.default_rng(0))
+        model = build_gpt(records["gpt"], np.random.default_rng(0))
         model.load_state_dict(arrays)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
@@ -86,8 +89,18 @@ def load_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     return _read(path)[1]["notes"]
 
 
+def build_gpt(settings: Mapping[str, Any], generator: np.random.Generator | None = None) -> GPT:
+    """The GPT that a configuration or a file describes: the settings of KINDS, `positions` by its name.
+
+    >>> build_gpt({"vocab_size": 65, "context_size": 8, "embedding_size": 16, "blocks": 2, "positions": "rotary"})
+    GPT
+    """
+    sizes = dict(settings)
+    return GPT(**POSITIONS[sizes.pop("positions")], **sizes, generator=generator)
+
+
 def model_settings(model: GPT) -> dict[str, Any]:
-    """The arguments that make `GPT(**settings)` a model of the same form.
+    """What `build_gpt` makes a model of the same form from.
 
     Raises ValueError when there are none, because a part was plugged in or an option used that is not in KINDS.
 
@@ -103,8 +116,9 @@ def model_settings(model: GPT) -> dict[str, Any]:
         "heads": getattr(attention, "heads", 1),
         "dropout": getattr(getattr(attention, "dropout", None), "rate", 0.0),
         "tied": model.output.linear is None,
+        "positions": "rotary" if isinstance(attention, RotaryAttention) else "learned",
     }
-    twin = GPT(**settings, generator=np.random.default_rng(0))
+    twin = build_gpt(settings, np.random.default_rng(0))
     for own, other in zip_longest(model.layers_within(), twin.layers_within()):
         if _form(own) != _form(other):
             raise ValueError(
@@ -158,7 +172,11 @@ def _check_settings(settings: dict[str, Any], arrays: Mapping[str, np.ndarray]) 
     vocab, context, size, blocks = (settings[name] for name in list(KINDS)[:4])
     if min(vocab, context, size, blocks) < 1:
         raise ValueError(f"sizes are at least 1, got {settings}")
-    tables = vocab * size * (1 if settings["tied"] else 2) + context * size
+    if settings["positions"] not in POSITIONS:
+        raise ValueError(f"positions are one of {', '.join(POSITIONS)}, got {settings['positions']!r:.50}")
+    tables = vocab * size * (1 if settings["tied"] else 2) + (
+        context * size if settings["positions"] == "learned" else 0
+    )
     expected = tables + blocks * (12 * size * size + 13 * size) + 2 * size
     found = sum(array.size for array in arrays.values())
     if found != expected:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
+from .rotary import POSITIONS
+
 TOKENIZERS = ("characters", "byte pairs")
 OPTIMIZERS = ("adamw", "muon")
 SCHEDULES = ("cosine", "linear")
@@ -48,7 +50,7 @@ class TextSettings:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """[model]: the sizes of the GPT, by the names that `GPT` has for them."""
+    """[model]: the sizes of the GPT, by the names that `GPT` has for them, and its positions."""
 
     context_size: int
     embedding_size: int
@@ -56,6 +58,10 @@ class ModelSettings:
     heads: int
     dropout: float = 0.0
     tied: bool = True
+    positions: str = "learned"
+
+    def __post_init__(self) -> None:
+        _choose("positions", self.positions, tuple(POSITIONS))
 
 
 @dataclass(frozen=True)

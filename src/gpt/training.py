@@ -37,8 +37,8 @@ from .data import TokenDataset
 from .loss import GPTLoss
 from .model import GPT
 from .sampling import generate
-from .saved import save_model
-from .settings import Settings, TextSettings, TrainingSettings
+from .saved import build_gpt, save_model
+from .settings import Settings, TextSettings, TrainingSettings, settings_from
 from .tokenizer import BytePairTokenizer, CharTokenizer
 from .trainer import GPTTrainer
 
@@ -59,7 +59,7 @@ class Run:
         data = partial(TokenDataset, text, self.tokenizer, training.batch_size, sizes.context_size)
         self.dataset = data(stride=training.stride, split=settings.text.split, shuffle=True)
         self.test = data(stride=sizes.context_size, split=settings.text.split, drop_last=False)
-        self.model = GPT(vocab_size=self.tokenizer.vocab_size, **asdict(sizes))
+        self.model = build_gpt({"vocab_size": self.tokenizer.vocab_size} | asdict(sizes))
         self.trainer = GPTTrainer(self.model, GPTLoss(), _build_optimizer(training, self.model))
         self.scheduler = _build_scheduler(training)
         self.log: list[dict[str, Any]] = []
@@ -145,7 +145,8 @@ class Run:
         begun = notes.get("about") if isinstance(notes, dict) else None
         if not isinstance(begun, dict):
             raise ValueError(f"the checkpoint in {self.folder} is of no run of `python -m src.gpt train`")
-        before, now = _flat(begun), _flat(self.about)
+        settings = asdict(settings_from(begun.get("settings", {})))  # what was not yet a setting had its default
+        before, now = _flat(begun | {"settings": settings}), _flat(self.about)
         differ = [name for name in before | now if before.get(name) != now.get(name)]
         if differ:
             listed = ", ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in differ)

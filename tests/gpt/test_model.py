@@ -18,6 +18,7 @@ from src.gpt import (
     GPTTransformer,
     LearnedPositions,
     PositionalEncoding,
+    RotaryAttention,
 )
 
 
@@ -181,6 +182,7 @@ class Plain(Layer):
         {"normalization": None},
         {"positions": PositionalEncoding},
         {"positions": None},
+        {"positions": None, "attention": RotaryAttention},
         {"block": BareTransformer, "normalization": None, "std": None},
         {"feed_forward": partial(GPTFeedForward, activation=ReLU)},
         {"heads": 4, "dropout": 0.1, "tied": True},

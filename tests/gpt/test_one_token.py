@@ -14,6 +14,7 @@ from src.gpt import (
     GPTFeedForward,
     GPTTransformer,
     PositionalEncoding,
+    RotaryAttention,
     generate,
     one_token,
 )
@@ -31,12 +32,15 @@ def build(**options):
     return model
 
 
-@pytest.mark.parametrize("tied", [False, True])
+PLACES = [{}, {"positions": None}, {"positions": None, "attention": RotaryAttention}]
+
+
+@pytest.mark.parametrize("options", [{"tied": True}, *PLACES])
 @pytest.mark.parametrize(("dtype", "close"), [(np.float32, 1e-5), (np.float64, 1e-12)])
-def test_logits_equal_those_of_the_model(tied, dtype, close):
+def test_logits_equal_those_of_the_model(options, dtype, close):
     tokens = np.random.default_rng(0).integers(0, 11, 12)
     with Tensor.precision(dtype), Tensor.no_grad():
-        model = build(tied=tied)
+        model = build(**options)
         model.eval()
         with plain():
             whole = model(Tensor([tokens])).data[0]
@@ -74,7 +78,8 @@ def count_quick(model, monkeypatch):
 
 
 def test_the_usual_model_takes_it_after_the_prompt(monkeypatch):
-    assert count_quick(build(), monkeypatch) == count_quick(build(tied=True, dropout=0.5), monkeypatch) == 6
+    for options in [{"tied": True, "dropout": 0.5}, *PLACES]:
+        assert count_quick(build(**options), monkeypatch) == 6
     with plain():
         assert count_quick(build(), monkeypatch) == 0
 
@@ -94,7 +99,6 @@ class OwnModel(GPT):
     [
         {"attention": Own},
         {"normalization": None},
-        {"positions": None},
         {"positions": PositionalEncoding},
         {"feed_forward": partial(GPTFeedForward, activation=GELU)},
         {"feed_forward": lambda embedding_size: Composite([Linear(embedding_size, embedding_size)])},
@@ -114,11 +118,15 @@ def change_dropout(model):
     model.blocks[1].attention.dropout = type("Double", (Dropout,), {"forward": lambda self, x: x * 2.0})(0.0)
 
 
+def change_place(model):
+    model.blocks[1].attention.place = lambda query, key, start: (key, query)
+
+
 def show_weights(model):
     model.blocks[1].attention.keep_weights = True
 
 
-@pytest.mark.parametrize("change", [change_layer, change_dropout, show_weights])
+@pytest.mark.parametrize("change", [change_layer, change_dropout, change_place, show_weights])
 def test_a_model_changed_afterwards_does_not(change):
     model = build()
     assert one_token.fits(model)

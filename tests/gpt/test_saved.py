@@ -9,8 +9,8 @@ import safetensors.numpy
 
 from src.core import AdamWOptimizer, Linear, ReLU, Tensor, save_checkpoint
 from src.core.checkpoint import read_arrays, write_arrays
-from src.gpt import GPT, BareTransformer, GPTAttention, GPTFeedForward, PositionalEncoding, generate
-from src.gpt.saved import load_model, load_notes, model_settings, save_model
+from src.gpt import GPT, BareTransformer, GPTAttention, GPTFeedForward, PositionalEncoding, RotaryAttention, generate
+from src.gpt.saved import build_gpt, load_model, load_notes, model_settings, save_model
 from src.gpt.tokenizer import BytePairTokenizer, CharTokenizer
 
 TEXT = "to be, or not to be: that is the question\n"
@@ -28,6 +28,23 @@ def saved(tmp_path):
     model = make(dropout=0.25, tied=True)
     save_model(path, model, CHARACTERS, {"test_loss": 1.5, "who": "Füße"})
     return path, model
+
+
+def test_a_model_with_rotary_positions_comes_back_as_it_was(tmp_path):
+    model = build_gpt(model_settings(make(heads=2)) | {"positions": "rotary"}, np.random.default_rng(7))
+    save_model(tmp_path / "m", model, CHARACTERS)
+    again, _ = load_model(tmp_path / "m")
+    assert type(again.blocks[0].attention) is RotaryAttention and again.embedding.positions is None
+    prompt = CHARACTERS.encode("to be")
+    assert generate(again, prompt, 9, temperature=0) == generate(model, prompt, 9, temperature=0)
+
+
+def test_a_file_of_version_0_2_says_nothing_of_positions(saved):
+    path, model = saved
+    settings = model_settings(model)
+    assert settings.pop("positions") == "learned"
+    rewrite(path, gpt=json.dumps(settings))
+    assert model_settings(load_model(path)[0]) == model_settings(model)
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -143,6 +160,9 @@ def changed(settings, **changes):
         ({"heads": 0}, "heads must be at least 1"),
         ({"dropout": 2.0}, "dropout rate lies between 0 and 1"),
         ({"dropout": float("nan")}, "dropout rate lies between 0 and 1"),
+        ({"positions": "rotary"}, "a GPT of these settings has"),
+        ({"positions": "none"}, "positions are one of learned, rotary, got 'none'"),
+        ({"positions": 3}, "settings of a GPT are vocab_size"),
         ({"tied": False}, "a GPT of these settings has"),
         ({"attention": "mine"}, "settings of a GPT are vocab_size"),
         ({"vocab_size": 17, "context_size": 7}, r"1[0-9] tokens for a model of 17"),

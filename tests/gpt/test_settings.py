@@ -7,6 +7,7 @@ import pytest
 
 from src.core import MuonOptimizer
 from src.gpt import GPT
+from src.gpt.saved import build_gpt
 from src.gpt.settings import read_settings, settings_from
 from src.gpt.training import _build_optimizer
 
@@ -73,6 +74,7 @@ def test_changes_of_the_command_line(read):
         ("blocks = 2", 'blocks = "2"', r"blocks in \[model\] must be a whole number .* got '2'"),
         ("min_lr = 1e-4", 'min_lr = "1e-4"', r"min_lr in \[training\] must be a number such as 0\.1, got '1e-4'"),
         ("heads = 4", "heads = 4\ntied = 1", r"tied in \[model\] must be true or false, got 1"),
+        ("heads = 4", 'heads = 4\npositions = "rotory"', r"positions is one of 'learned', 'rotary', got 'rotory'"),
         ('file = "text.txt"', "file = 3", r"file in \[text\] must be a text in quotes .* got 3"),
         ("lr = 1\n", "lr = 1\nbetas = 0.9\n", r"betas in \[training\] must be a list of two numbers .* got 0\.9"),
         ("lr = 1\n", 'lr = 1\nbetas = ["a"]\n', r"betas in \[training\] must be a list of two numbers"),
@@ -117,7 +119,7 @@ def test_nano_is_the_published_configuration():
 @pytest.mark.parametrize("path", sorted(MODELS.glob("*.toml")), ids=lambda path: path.stem)
 def test_every_configuration_can_be_read_and_built(path):
     settings = read_settings(path)
-    model = GPT(vocab_size=65, **asdict(settings.model))
+    model = build_gpt({"vocab_size": 65} | asdict(settings.model))
     optimizer = _build_optimizer(settings.training, model)
     assert f"python -m src.gpt train data/models/{path.name}" in path.read_text(encoding="utf-8")
     assert isinstance(optimizer, MuonOptimizer) == (settings.training.optimizer == "muon")

@@ -9,17 +9,20 @@ from torch import nn
 from src.core import AdamWOptimizer, Tensor
 from src.gpt import GPT, GPTAttention, GPTLoss, GPTTrainer, generate
 from src.gpt.cache import Cache
+from src.gpt.rotary import POSITIONS
 from tests.oracle.compare import DOUBLE, SINGLE, assert_close, compare, normal
 from tests.oracle.torch_gpt import matches, randomize, torch_twin
 
 EXACT = (1e-9, 1e-9)
 HEADS = pytest.mark.parametrize("heads", [1, 4])
+PLACES = pytest.mark.parametrize("places", ["learned", "rotary"])
 TIED = pytest.mark.parametrize("tied", [False, True], ids=["untied", "tied"])
 
 
-def build(heads, tied, std, dtype):
+def build(heads, tied, std, dtype, places="learned"):
+    sizes = {"vocab_size": 27, "context_size": 16, "embedding_size": 32, "blocks": 2, "heads": heads}
     with Tensor.precision(dtype):
-        model = GPT(vocab_size=27, context_size=16, embedding_size=32, blocks=2, heads=heads, tied=tied)
+        model = GPT(**sizes, tied=tied, **POSITIONS[places])
     randomize(model, std)
     return model, torch_twin(model, heads)
 
@@ -50,14 +53,16 @@ def check_gradients_and_logits(model, reference, value, gradient):
 
 @HEADS
 @TIED
-def test_logits_and_all_gradients_in_float64(heads, tied):
-    check_gradients_and_logits(*build(heads, tied, 0.3, np.float64), EXACT, EXACT)
+@PLACES
+def test_logits_and_all_gradients_in_float64(heads, tied, places):
+    check_gradients_and_logits(*build(heads, tied, 0.3, np.float64, places), EXACT, EXACT)
 
 
 @HEADS
 @TIED
-def test_logits_and_all_gradients_in_float32(heads, tied):
-    check_gradients_and_logits(*build(heads, tied, 0.1, np.float32), SINGLE.value, SINGLE.gradient)
+@PLACES
+def test_logits_and_all_gradients_in_float32(heads, tied, places):
+    check_gradients_and_logits(*build(heads, tied, 0.1, np.float32, places), SINGLE.value, SINGLE.gradient)
 
 
 @HEADS
@@ -102,9 +107,10 @@ def torch_clip(reference):
 
 @HEADS
 @TIED
+@PLACES
 @pytest.mark.parametrize("chunks", [[1] * 16, [2] * 8, [16], [5, 1, 1, 7, 2]], ids=str)
-def test_logits_with_a_cache_are_those_of_torch_without(heads, tied, chunks):
-    model, reference = build(heads, tied, 0.3, np.float64)
+def test_logits_with_a_cache_are_those_of_torch_without(heads, tied, chunks, places):
+    model, reference = build(heads, tied, 0.3, np.float64, places)
     x = tokens(2, 16)
     expected = reference(torch.tensor(x)).detach().numpy()
     cache = Cache(blocks=2, context_size=16)
@@ -116,9 +122,10 @@ def test_logits_with_a_cache_are_those_of_torch_without(heads, tied, chunks):
     assert cache.length == 16
 
 
+@PLACES
 @pytest.mark.parametrize("cached", [True, False])
-def test_the_most_likely_text_is_that_of_torch_beyond_the_context_too(cached):
-    model, reference = build(4, False, 0.3, np.float64)
+def test_the_most_likely_text_is_that_of_torch_beyond_the_context_too(cached, places):
+    model, reference = build(4, False, 0.3, np.float64, places)
     ids = [3, 1, 4]
     with Tensor.precision(np.float64):
         own = generate(model, ids, steps=30, temperature=0.0, cache=cached)

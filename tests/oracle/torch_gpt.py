@@ -14,13 +14,13 @@ import torch.nn.functional as F
 from torch import nn
 
 from src.core import Tensor
-from src.gpt import GPT
+from src.gpt import GPT, RotaryAttention
 
 
 class TorchBlock(nn.Module):
-    def __init__(self, size: int, heads: int):
+    def __init__(self, size: int, heads: int, rotary: bool):
         super().__init__()
-        self.heads = heads
+        self.heads, self.rotary = heads, rotary
         self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
         self.qkv, self.projection = nn.Linear(size, 3 * size), nn.Linear(size, size)
         self.mlp = nn.Sequential(nn.Linear(size, 4 * size), nn.GELU(approximate="tanh"), nn.Linear(4 * size, size))
@@ -28,22 +28,38 @@ class TorchBlock(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         parts = self.qkv(self.norm1(x)).chunk(3, dim=-1)  # three of (B, T, C)
         query, key, value = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)  # (B, H, T, D)
+        if self.rotary:
+            query, key = turned(query), turned(key)
         mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + self.projection(mixed.transpose(1, 2).flatten(2))
         return x + self.mlp(self.norm2(x))
 
 
+def turned(x: torch.Tensor) -> torch.Tensor:
+    """Rotary positions by their definition: a matrix for each pair of channels, (B, H, T, D) to the same."""
+    time, size = x.shape[-2:]
+    frequencies = 10000.0 ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)
+    angles = torch.arange(time, dtype=torch.float64)[:, None] * frequencies  # (T, D / 2)
+    cosine, sine = angles.cos(), angles.sin()
+    matrices = torch.stack([torch.stack([cosine, -sine], -1), torch.stack([sine, cosine], -1)], -2)
+    return (matrices.to(x.dtype) @ x.unflatten(-1, (-1, 2, 1))).flatten(-3)
+
+
 class TorchGPT(nn.Module):
-    def __init__(self, vocab: int, context: int, size: int, blocks: int, heads: int, tied: bool = False):
+    def __init__(
+        self, vocab: int, context: int, size: int, blocks: int, heads: int, tied: bool = False, rotary: bool = False
+    ):
         super().__init__()
-        self.token, self.position = nn.Embedding(vocab, size), nn.Embedding(context, size)
-        self.blocks = nn.ModuleList(TorchBlock(size, heads) for _ in range(blocks))
+        self.token, self.position = nn.Embedding(vocab, size), None if rotary else nn.Embedding(context, size)
+        self.blocks = nn.ModuleList(TorchBlock(size, heads, rotary) for _ in range(blocks))
         self.norm, self.head = nn.LayerNorm(size), nn.Linear(size, vocab, bias=False)
         if tied:
             self.head.weight = self.token.weight
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        x = self.token(ids) + self.position(torch.arange(ids.shape[1]))
+        x = self.token(ids)
+        if self.position is not None:
+            x = x + self.position(torch.arange(ids.shape[1]))
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x))
@@ -67,7 +83,8 @@ def matches(model: GPT, reference: TorchGPT) -> Iterator[Match]:
     """Every parameter of our model once, with its counterpart."""
     size = model.embedding_size
     yield Match("token table", model.embedding.token.weight, reference.token.weight)
-    yield Match("position table", model.embedding.positions.table.weight, reference.position.weight)
+    if reference.position is not None:
+        yield Match("position table", model.embedding.positions.table.weight, reference.position.weight)
     for index, (own, theirs) in enumerate(zip(model.blocks, reference.blocks, strict=True)):
         attention, network = own.attention, own.feed_forward
         layers = [
@@ -102,7 +119,8 @@ def torch_twin(model: GPT, heads: int) -> TorchGPT:
     tied = model.output.weight is model.embedding.token.weight
     dtype = torch.float32 if model.embedding.token.weight.dtype == np.float32 else torch.float64
     sizes = (model.vocab_size, model.context_size, model.embedding_size, len(model.blocks))
-    reference = TorchGPT(*sizes, heads, tied).to(dtype)
+    rotary = isinstance(model.blocks[0].attention, RotaryAttention)
+    reference = TorchGPT(*sizes, heads, tied, rotary).to(dtype)
     copied = 0
     with torch.no_grad():
         for match in matches(model, reference):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from src.core import Linear, Tensor
+from src.core.fast.halves import in_halves
 from src.gpt import GPT, GPTLoss
+from src.gpt.rotary import POSITIONS
 
 IDS = Tensor(np.random.default_rng(0).integers(0, 11, (5, 8)))
 LABELS = Tensor(np.random.default_rng(1).integers(0, 11, (5, 8)))
@@ -46,6 +48,15 @@ def share_block(model):
 def test_what_two_blocks_share_receives_each_gradient_once(share, model, monkeypatch):
     share(model)
     assert_same_in_halves(model, monkeypatch)
+
+
+def test_rotary_attention_is_halved_too(monkeypatch):
+    with Tensor.precision(np.float64):
+        model = GPT(11, 8, 16, 2, heads=2, generator=np.random.default_rng(3), **POSITIONS["rotary"])
+        passes = []
+        monkeypatch.setattr("src.gpt.model.in_halves", lambda *given: passes.append(1) or in_halves(*given))
+        assert_same_in_halves(model, monkeypatch)
+        assert passes == [1]
 
 
 def test_gradients_of_two_passes_add_up(model, monkeypatch):
