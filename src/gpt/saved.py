@@ -93,7 +93,7 @@ def build_gpt(settings: Mapping[str, Any], generator: np.random.Generator | None
     """The GPT that a configuration or a file describes: the settings of KINDS, `positions` by its name.
 
     >>> build_gpt({"vocab_size": 65, "context_size": 8, "embedding_size": 16, "blocks": 2, "positions": "rotary"})
-    GPT
+    GPT(8,672 parameters)
     """
     sizes = dict(settings)
     return GPT(**POSITIONS[sizes.pop("positions")], **sizes, generator=generator)
