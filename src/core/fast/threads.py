@@ -28,7 +28,7 @@ Task = Callable[[], object]
 
 def share(tasks: Iterable[Task], work: int) -> None:
     """Run all tasks, in any order. `work` is about how many operations they are; few are not handed over."""
-    keep_freed_memory()
+    prepare()
     tasks = list(tasks)
     waiting = iter(tasks)  # whoever is free takes the next
 
@@ -114,17 +114,29 @@ def count() -> int:
 
 
 @cache
+def prepare() -> bool:
+    """From the first fast operation on BLAS works with one thread and freed memory is kept. False if BLAS does not.
+
+    Two of its threads wait for each other at every product: beside another busy program that takes many times as long.
+    """
+    keep_freed_memory()
+    if count() == 1:
+        return True  # one processor, or threads were declined: then BLAS has its own settings
+    try:
+        from threadpoolctl import threadpool_limits  # imported when needed: `import src.core` stays quick
+    except ImportError:
+        return False
+    threadpool_limits(limits=1, user_api="blas")
+    return True
+
+
+@cache
 def _pool() -> ThreadPoolExecutor | None:
     """The threads, or None if there is one processor or BLAS cannot be held at one thread."""
-    if count() == 1:
+    if count() == 1 or not prepare():
         return None
-    from concurrent.futures import ThreadPoolExecutor  # imported when needed: `import src.core` stays quick
+    from concurrent.futures import ThreadPoolExecutor
 
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return None
-    threadpool_limits(limits=1, user_api="blas")
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of these threads
     return ThreadPoolExecutor(count() - 1, thread_name_prefix="engine")

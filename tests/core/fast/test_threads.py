@@ -56,3 +56,20 @@ def test_after_an_error_no_part_is_still_at_work(monkeypatch):
             assert finished == [1]
     finally:
         threads._pool.cache_clear()
+
+
+BLAS = """
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+from src.core import Linear, Tensor
+threadpool_limits(2, user_api="blas")
+Linear(4, 4)(Tensor(np.ones((2, 4))))
+print({each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"})
+"""
+
+
+@pytest.mark.parametrize(("threads_of_ours", "of_blas"), [("2", "{1}"), ("1", "{2}")])
+def test_blas_is_held_at_one_thread_from_the_first_operation_on(threads_of_ours, of_blas):
+    settings = {"PYTHONPATH": os.pathsep.join(sys.path), "ENGINE_THREADS": threads_of_ours}
+    run = subprocess.run([sys.executable, "-c", BLAS], env=os.environ | settings, capture_output=True, text=True)
+    assert run.stdout.strip() == of_blas, run.stderr
