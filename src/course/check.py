@@ -108,7 +108,8 @@ def _verdict(exercise: Exercise, held: int, problem: str) -> Result:
         lines = [f"{exercise.id}: right: {right} {score}", exercise.explanation]
     else:
         first = f"right so far: {right} {score}" if held else f"not right yet {score}"
-        lines = [f"{exercise.id}: {first}", f"Look at: {names[held]}: {problem}"]
+        about = "" if problem.startswith(names[held]) else f"{names[held]}: "  # a problem may name it itself
+        lines = [f"{exercise.id}: {first}", f"Look at: {about}{problem}"]
     return Result(
         exercise.id,
         attempted=True,

@@ -193,7 +193,8 @@ def _sum_slips(got: np.ndarray, want: np.ndarray, tolerance: float) -> Iterator[
 
 def _first_difference(got: np.ndarray, want: np.ndarray, tolerance: float, name: str) -> str:
     differs = ~_near(got, want, tolerance)
-    right = f" ({(~differs).sum()} of {got.size} entries are right)" if got.ndim else ""
+    count = int((~differs).sum())
+    right = f" ({count} of {got.size} entries {'is' if count == 1 else 'are'} right)" if got.ndim else ""
     return f"{name} is {show(got[differs][0])}{_place(differs)}{right}"
 
 

@@ -38,12 +38,14 @@ def progress() -> Table:
         text = "Progress is kept in working copies. Open one in a terminal: python -m src.course open 5"
         return Table({}, text)
     records = _read()
+    exercises = [each for chapter in chapter_names() for each in chapter_exercises(chapter)]
+    widest = max(len(each.id) for each in exercises), max(len(each.title) for each in exercises)
     lines = []
-    for exercise in (each for chapter in chapter_names() for each in chapter_exercises(chapter)):
+    for exercise in exercises:
         record = records.get(exercise.id, {})
         points = f"{record['points']} of {record['of']}" if "points" in record else "-"
         hints = f"  hints: {record['hints']}" if record.get("hints") else ""
-        lines.append(f"{exercise.id:<16}  {exercise.title:<40}  {points:>8}{hints}")
+        lines.append(f"{exercise.id:<{widest[0]}}  {exercise.title:<{widest[1]}}  {points:>8}{hints}")
     return Table(records, "\n".join(lines))
 
 

@@ -92,6 +92,7 @@ def make_runs(chapter: int, names: Iterable[str] | None = None) -> None:
     if chapter not in with_runs:
         known = ", ".join(map(str, with_runs))
         raise ValueError(f"chapter {chapter} has no stored runs that this makes: choose one of {known}")
+    made = 0
     for experiment in import_module(f"src.course.experiments.ch{chapter:02d}").EXPERIMENTS:
         if names is not None and experiment.name not in names:
             continue
@@ -108,6 +109,9 @@ def make_runs(chapter: int, names: Iterable[str] | None = None) -> None:
                 runs["test_loss"].append(round(run.test_loss or 0.0, 6))
                 runs["losses"].append([round(loss, 5) for loss in run.losses[::EVERY]])
                 _store(experiment.name, stored)
+                made += 1
+    if not made:
+        print(f"all runs of chapter {chapter} are stored: nothing is missing")
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,10 @@ def test_wrong_answer_shows_first_what_is_right():
     assert result.properties == (("the weights sum to 1", "holds"), ("the three weights", "fails"))
 
 
+def test_a_problem_that_names_its_property_does_not_name_it_twice():
+    assert judge(one(lambda answer: "the property is too small"), 3).lines[1] == "Look at: the property is too small"
+
+
 def test_properties_after_the_first_failure_are_not_checked():
     result = check("ch99.weights", [1, 2, 4])
     assert repr(result).splitlines()[0] == "ch99.weights: not right yet (0 of 3 points)"

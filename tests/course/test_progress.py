@@ -71,9 +71,9 @@ def test_the_table(work):
     check("ch99.attend", example.attend_unscaled)
     hint("ch99.attend")
     assert repr(progress()).splitlines() == [
-        "ch99.weights      Weights by hand                             3 of 3",
-        "ch99.attend       Weights of attention                        1 of 2  hints: 1",
-        "ch99.centre       The wrong axis                                   -",
+        "ch99.weights  Weights by hand         3 of 3",
+        "ch99.attend   Weights of attention    1 of 2  hints: 1",
+        "ch99.centre   The wrong axis               -",
     ]
     assert progress().records["ch99.attend"] == {"hints": 1, "of": 2, "points": 1}
 

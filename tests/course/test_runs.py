@@ -55,7 +55,7 @@ def test_runs_are_stored_and_loaded(small):
 
 
 @pytest.mark.usefixtures("small")
-def test_an_interrupted_command_goes_on_where_it_stopped(monkeypatch):
+def test_an_interrupted_command_goes_on_where_it_stopped(monkeypatch, capsys):
     make_runs(5)
     whole = (runs.FOLDER / "small.json").read_text(encoding="utf-8")
     cut = json.loads(whole)
@@ -65,7 +65,9 @@ def test_an_interrupted_command_goes_on_where_it_stopped(monkeypatch):
     trained = []
     monkeypatch.setattr(runs, "train", lambda *given: trained.append(given[2]) or train(*given))
     make_runs(5)
-    assert trained == [1]
+    assert trained == [1] and "nothing is missing" not in capsys.readouterr().out
+    make_runs(5)
+    assert trained == [1] and capsys.readouterr().out == "all runs of chapter 5 are stored: nothing is missing\n"
     assert (runs.FOLDER / "small.json").read_text(encoding="utf-8") == whole
 
 
