@@ -4,7 +4,7 @@ import math
 from functools import partial
 
 from src.course.runs import Experiment, Setup
-from src.gpt import GPT, PositionalEncoding
+from src.gpt import GPT, PositionalEncoding, RotaryAttention
 
 
 class SmallWaves(PositionalEncoding):
@@ -24,6 +24,7 @@ EXPERIMENTS = [
             "waves, as they are": partial(GPT, positions=PositionalEncoding),
             "waves, small": partial(GPT, positions=SmallWaves),
             "learned table": GPT,
+            "rotary": partial(GPT, positions=None, attention=RotaryAttention),
         },
         seeds=(0, 1, 2),
     )
