@@ -1,6 +1,6 @@
 """Rotary positions, the page beside chapter 8: what happens beyond the trained length.
 
-python -m src.course.experiments.rotary_positions     # trains what is missing, and stores it in data/runs
+python -m src.course.experiments.rotary_positions     # trains what is missing, and stores it in data/runs/ch08
 python -m src.course runs 8                           # trains "rotary" for the comparison at the trained length
 """
 
@@ -22,7 +22,7 @@ from src.course.ladder import split_tokens
 from src.course.runs import EVERY, FOLDER, Run, Setup, load_runs, train
 from src.gpt import GPT, CharDataset, GPTLoss, LearnedPositions, RotaryAttention
 
-NAME = "ch08-longer"
+NAME = "ch08/longer"
 SEEDS = (0, 1, 2)
 PLACES = 128  # what the models have room for
 NEAR = 32  # tokens in the windows that they are trained on
@@ -98,6 +98,7 @@ def make() -> None:
 def _write(record: dict[str, Any]) -> None:
     text = json.dumps({"command": "python -m src.course.experiments.rotary_positions"} | record, indent=1)
     text = re.sub(r"\[([^\[\]{}]*)\]", lambda found: f"[{' '.join(found[1].split())}]", text)  # a list a line
+    (FOLDER / NAME).parent.mkdir(parents=True, exist_ok=True)
     write_atomically(FOLDER / f"{NAME}.json", (text + "\n").encode())
 
 
