@@ -1,7 +1,7 @@
 """Rotary positions: queries and keys are turned by their place, so a score depends on how far apart two tokens are.
 
 Channels 2i and 2i + 1 of a head are the two coordinates of a point. At place t the point is turned by the angle
-t / 10000^(2i / D) (Su et al. 2021, section 3.2.2). Chapter 8 explains it.
+t / 10000^(2i / D) (Su et al. 2021, section 3.2.2). The page beside chapter 8 explains it.
 """
 
 from __future__ import annotations
