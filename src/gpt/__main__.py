@@ -44,8 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     options.words = sys.argv[1:] if arguments is None else arguments
     try:
-        with threadpool_limits(1, user_api="blas"):  # small products; the engine has threads of its own
-            return options.run(options)
+        threadpool_limits(1, user_api="blas")  # small products; the engine has threads of its own
+        return options.run(options)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

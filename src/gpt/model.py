@@ -185,14 +185,18 @@ class GPT(Composite):
 
 
 def _as_built(layer: Layer) -> bool:
-    """True if the layer is of a known class, nobody replaced its `forward`, and its weights are no results.
+    """True if the layer is of a known class, nobody replaced a method of it, and its weights are no results.
 
-    A twin would still call the first layer's own `forward`, and could not send a gradient on to what a weight was
+    A twin would still call the first layer's own method, and could not send a gradient on to what a weight was
     computed from.
     """
-    own = vars(layer)
-    computed = any(isinstance(value, Tensor) and value.computed for value in own.values())
-    return type(layer) in KNOWN and "forward" not in own and not computed
+    computed = any(isinstance(value, Tensor) and value.computed for value in vars(layer).values())
+    return type(layer) in KNOWN and not replaced_methods(layer) and not computed
+
+
+def replaced_methods(layer: Layer) -> list[str]:
+    """The names of methods that were replaced on this very object, as by `layer.forward = ...`."""
+    return [name for name in vars(layer) if callable(getattr(type(layer), name, None))]
 
 
 def _build_positions(

@@ -27,6 +27,7 @@ from .rotary import RotaryAttention, turn, turns_of
 ATTENTION = (GPTAttention, RotaryAttention)
 OURS = (GPT, GPTEmbedding, LearnedPositions, GPTTransformer, *ATTENTION, GPTFeedForward, GPTOutput)
 FORWARD: dict[type, Any] = {part: part.forward for part in (*OURS, Embedding, Linear, LayerNorm, GELU, Dropout)}
+PLACE: dict[type, Any] = {attention: attention.place for attention in ATTENTION}
 
 
 def fits(model: GPT) -> bool:
@@ -39,7 +40,7 @@ def fits(model: GPT) -> bool:
     return usual and not any(
         block.attention.keep_weights
         or not block.attention.as_built()
-        or "place" in vars(block.attention)
+        or getattr(block.attention.place, "__func__", None) is not PLACE[type(block.attention)]
         or block.feed_forward.activation.approximate != "tanh"
         for block in blocks
     )
@@ -92,7 +93,7 @@ def _attend(attention: GPTAttention, x: np.ndarray, cache: LayerCache) -> np.nda
     query, key, value = (_linear(linear, x) for linear in (attention.query, attention.key, attention.value))  # (C,)
     if isinstance(attention, RotaryAttention):
         turns = turns_of(cache.length, 1, len(query) // attention.heads, query.dtype)
-        query, key = (turn(each[None, None], attention.heads, turns) for each in (query, key))
+        query, key = (turn(each[None, None], turns) for each in (query, key))
     query, key, value = (each.reshape(shape) for each in (query, key, value))
     keys, values = cache.append(key[None], value[None])  # (1, H, t, D)
     weights = query @ keys[0].swapaxes(-1, -2)  # (H, 1, D) @ (H, D, t) -> (H, 1, t)

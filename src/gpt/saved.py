@@ -17,12 +17,13 @@ import numpy as np
 
 from ..core import Layer, Tensor
 from ..core.checkpoint import read_arrays, write_arrays
-from .model import GPT
+from .model import GPT, replaced_methods
 from .rotary import POSITIONS, RotaryAttention
 from .tokenizer import Tokenizer, tokenizer_from_json
 
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "models" / "shakespeare.safetensors"  # the course's own model
 FORMAT = "GPT of attention-from-scratch, 1"
+LONGEST_CONTEXT = 1 << 20  # rotary positions have no table whose size would show that a context is damaged
 KINDS = {
     "vocab_size": int,
     "context_size": int,
@@ -53,7 +54,10 @@ def save_model(
             f"the tokenizer has {tokenizer.vocab_size} tokens, the model {model.vocab_size}: "
             "save the tokenizer that the model was trained with"
         )
-    records = {"gpt": model_settings(model), "tokenizer": tokenizer.to_json(), "notes": dict(notes or {})}
+    settings = model_settings(model)
+    if settings["positions"] == "learned":
+        del settings["positions"]  # version 0.2 does not know the word, and reads such a file
+    records = {"gpt": settings, "tokenizer": tokenizer.to_json(), "notes": dict(notes or {})}
     arrays = model.state_dict()
     if half:
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused below
@@ -90,13 +94,17 @@ def load_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def build_gpt(settings: Mapping[str, Any], generator: np.random.Generator | None = None) -> GPT:
-    """The GPT that a configuration or a file describes: the settings of KINDS, `positions` by its name.
+    """The GPT that a configuration or a file describes: the settings of KINDS, `positions` by its name, or learned.
+
+    Raises ValueError for a name that is not in POSITIONS.
 
     >>> build_gpt({"vocab_size": 65, "context_size": 8, "embedding_size": 16, "blocks": 2, "positions": "rotary"})
     GPT(8,672 parameters)
     """
-    sizes = dict(settings)
-    return GPT(**POSITIONS[sizes.pop("positions")], **sizes, generator=generator)
+    sizes = {"positions": "learned"} | dict(settings)
+    name = sizes.pop("positions")
+    _check_positions(name)
+    return GPT(**POSITIONS[name], **sizes, generator=generator)
 
 
 def model_settings(model: GPT) -> dict[str, Any]:
@@ -120,7 +128,12 @@ def model_settings(model: GPT) -> dict[str, Any]:
     }
     twin = build_gpt(settings, np.random.default_rng(0))
     for own, other in zip_longest(model.layers_within(), twin.layers_within()):
-        if _form(own) != _form(other):
+        if own is not None and replaced_methods(own):
+            raise ValueError(
+                f"{type(own).__name__} has methods of its own, {', '.join(replaced_methods(own))}, "
+                "which no file holds: save the weights with save_checkpoint"
+            )
+        if _form(own) != _form(other) or type(own) is not type(other):
             raise ValueError(
                 f"the model has {_form(own)} where the GPT has {_form(other)}: a file holds only the GPT with its own "
                 "parts. Save the weights with save_checkpoint, and build the model yourself before load_checkpoint"
@@ -172,15 +185,20 @@ def _check_settings(settings: dict[str, Any], arrays: Mapping[str, np.ndarray]) 
     vocab, context, size, blocks = (settings[name] for name in list(KINDS)[:4])
     if min(vocab, context, size, blocks) < 1:
         raise ValueError(f"sizes are at least 1, got {settings}")
-    if settings["positions"] not in POSITIONS:
-        raise ValueError(f"positions are one of {', '.join(POSITIONS)}, got {settings['positions']!r:.50}")
-    tables = vocab * size * (1 if settings["tied"] else 2) + (
-        context * size if settings["positions"] == "learned" else 0
-    )
+    _check_positions(settings["positions"])
+    if context > LONGEST_CONTEXT:
+        raise ValueError(f"a context of {context:,} tokens, at most {LONGEST_CONTEXT:,} are believed of a file")
+    tables = vocab * size * (1 if settings["tied"] else 2)
+    tables += context * size if settings["positions"] == "learned" else 0
     expected = tables + blocks * (12 * size * size + 13 * size) + 2 * size
     found = sum(array.size for array in arrays.values())
     if found != expected:
         raise ValueError(f"a GPT of these settings has {expected:,} weights, the file {found:,}")
+
+
+def _check_positions(name: Any) -> None:
+    if name not in POSITIONS:
+        raise ValueError(f"positions are one of {', '.join(POSITIONS)}, got {name!r:.50}")
 
 
 def _check_finite(owner: str, arrays: Mapping[str, np.ndarray]) -> None:

@@ -24,7 +24,7 @@ KINDS = {
     int: "a whole number such as 4",
     float: "a number such as 0.1",
     bool: "true or false",
-    str: 'a text in quotes such as "characters"',
+    str: "a text in quotes",
     list: "a list of two numbers such as [0.9, 0.99]",
 }
 Table = TypeVar("Table")

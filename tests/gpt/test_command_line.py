@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from src.core import AdamWOptimizer, MuonOptimizer, Tensor, WarmupCosineScheduler, WarmupLinearScheduler
-from src.gpt import BytePairTokenizer, CharTokenizer, GPTLoss, generate
+from src.gpt import BytePairTokenizer, CharTokenizer, GPTAttention, GPTLoss, RotaryAttention, generate
 from src.gpt.__main__ import main
 from src.gpt.saved import load_model, load_notes
 from src.gpt.settings import read_settings
@@ -174,6 +174,31 @@ def test_the_same_command_gives_the_same_bytes_and_another_seed_others(config, t
     for name in FILES:
         a, b, c = ((tmp_path / folder / name).read_bytes() for folder in "abc")
         assert a == b != c
+
+
+def test_positions_of_the_configuration_are_those_of_the_model(config, tmp_path):
+    text = config.read_text(encoding="utf-8")
+    assert run(config, "--out", tmp_path / "learned", "--steps", 5) == 0
+    config.write_text(text.replace("heads = 2", 'heads = 2\npositions = "rotary"'), encoding="utf-8")
+    assert run(config, "--out", tmp_path / "rotary", "--steps", 5) == 0
+    kinds = [load_model(tmp_path / name / "model.safetensors")[0].blocks[0].attention for name in ("learned", "rotary")]
+    assert [type(kind) for kind in kinds] == [GPTAttention, RotaryAttention]
+    assert main(["sample", str(tmp_path / "rotary" / "model.safetensors"), "--length", "20"]) == 0
+
+
+def test_a_run_of_version_0_2_goes_on_to_the_same_bytes(config, tmp_path):
+    """That version wrote nothing of positions into a checkpoint's notes."""
+    assert run(config, "--out", tmp_path / "whole") == 0
+    settings = read_settings(config)
+    begun = Run(settings, tmp_path / "text.txt", tmp_path / "begun")
+    begun.evaluate()
+    for _ in range(10):
+        begun.step()
+    assert begun.about["settings"]["model"].pop("positions") == "learned"
+    begun.save()
+    assert run(config, "--out", tmp_path / "begun") == 0
+    for name in FILES:
+        assert (tmp_path / "begun" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 @pytest.mark.parametrize("kind", ["characters and AdamW", "byte pairs and Muon"])

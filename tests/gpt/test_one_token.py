@@ -141,6 +141,13 @@ def test_a_class_changed_afterwards_does_not(part, monkeypatch):
     assert not one_token.fits(model)
 
 
+def test_a_place_changed_on_the_class_is_noticed(monkeypatch):
+    model = build(positions=None, attention=RotaryAttention)
+    assert one_token.fits(model)
+    monkeypatch.setattr(RotaryAttention, "place", lambda self, query, key, start: (query, key))
+    assert not one_token.fits(model)
+
+
 def test_a_model_of_ones_own_class_does_not():
     assert one_token.fits(GPT(**SIZES)) and not one_token.fits(OwnModel(**SIZES))
 

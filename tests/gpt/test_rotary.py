@@ -7,7 +7,7 @@ import pytest
 
 from src.core import Tensor, check_gradients
 from src.core.fast import plain
-from src.gpt import RotaryAttention, rotated
+from src.gpt import GPTAttention, RotaryAttention, rotary, rotated
 from tests.gpt.test_one_token import build
 
 Q, K = np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.0, 1.0, 1.0, 0.0])
@@ -87,6 +87,81 @@ def test_c33_an_odd_number_of_channels_in_a_head_is_refused(sizes):
         RotaryAttention(*sizes)
     with pytest.raises(ValueError, match="do not go into pairs"):
         rotated(Tensor(np.ones((1, 2, sizes[0]))), sizes[1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "settings", "error", "message"),
+    [
+        ((1, 2, 8), {"heads": 3}, ValueError, "8 channels of 3 heads do not go into pairs"),
+        ((1, 2, 8), {"heads": 0}, ValueError, "heads must be at least 1, got 0"),
+        ((1, 2, 8), {"start": -1}, ValueError, "places are counted from 0, got start=-1"),
+        ((1, 2, 8), {"start": 1.5}, TypeError, "float"),
+        ((2, 8), {}, ValueError, r"rotated takes \(B, T, C\), got shape \(2, 8\)"),
+        ((1, 2, 2, 4), {}, ValueError, r"rotated takes \(B, T, C\)"),
+        ((1, 2, 0), {}, ValueError, "0 channels of 1 heads"),
+    ],
+)
+def test_what_cannot_be_turned_is_refused(shape, settings, error, message):
+    with pytest.raises(error, match=message):
+        rotated(Tensor(np.ones(shape)), **settings)
+
+
+def test_integers_are_refused():
+    with pytest.raises(TypeError, match=r"rotated turns floats, got int64 of shape \(1, 1, 2\)"):
+        rotated(Tensor([[[3, 7]]]))
+
+
+@pytest.mark.parametrize("start", [0, 255, rotary.LONGEST - 2, rotary.LONGEST - 1, rotary.LONGEST, 10**6])
+def test_the_table_that_is_kept_and_what_lies_beyond_agree(start):
+    x = np.random.default_rng(0).standard_normal((1, 2, 4))
+    with Tensor.precision(np.float64):
+        together = rotated(Tensor(x), start=np.int64(start)).data[0]
+    angles = (start + np.arange(2))[:, None] * [1.0, 0.01]
+    turned = (x[0, :, 0::2] + 1j * x[0, :, 1::2]) * np.exp(1j * angles)
+    np.testing.assert_allclose(together[:, 0::2], turned.real, atol=1e-9)
+    np.testing.assert_allclose(together[:, 1::2], turned.imag, atol=1e-9)
+
+
+def test_the_table_cannot_be_written_and_the_result_is_no_view():
+    assert not rotary.turns_of(0, 3, 4, np.dtype(np.float32)).flags.writeable
+    x = Tensor(np.ones((1, 1, 4)))
+    y = rotated(x)
+    y.data += 1.0
+    assert (x.data == 1.0).all()
+
+
+def test_no_sequences_give_no_sequences():
+    assert RotaryAttention(8, 2)(Tensor(np.ones((0, 3, 8)))).shape == (0, 3, 8)
+
+
+def test_bias_and_generator_reach_the_layers():
+    own, usual = (kind(8, 2, generator=np.random.default_rng(5)) for kind in (RotaryAttention, GPTAttention))
+    assert (own.output.weight.data == usual.output.weight.data).all()
+    assert RotaryAttention(8, 2, bias=False).query.bias is None
+
+
+def test_weights_that_are_shown_are_turned_too():
+    model = build(attention=RotaryAttention, positions=None)
+    tokens = Tensor(np.arange(10)[None] % 7)
+    attention, (shown, _) = model.blocks[0].attention, model.attention_weights(tokens)
+    with Tensor.no_grad():
+        x = model.blocks[0].attention_norm(model.embedding(tokens))
+        q, k = (rotated(layer(x), 2).data.reshape(10, 2, 8) for layer in (attention.query, attention.key))
+    scores = np.where(np.tri(10) == 1, np.einsum("qhd,khd->hqk", q, k) / np.sqrt(8), -np.inf)
+    exps = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    np.testing.assert_allclose(shown[0], exps / exps.sum(axis=-1, keepdims=True), atol=1e-5)
+
+
+def test_keys_of_fewer_heads_are_turned_by_the_same_angles():
+    """As with one key and one value for all heads: each head of the key is as large as one of the query."""
+    attention = RotaryAttention(16, 4)
+    q, k = np.random.default_rng(0).standard_normal((2, 1, 1, 16))
+    scores = []
+    for shift in (0, 7):
+        query = attention.place(Tensor(q), Tensor(k[..., :4]), 5 + shift)[0].data.reshape(4, 4)
+        key = attention.place(Tensor(q), Tensor(k[..., :4]), 3 + shift)[1].data.reshape(4)
+        scores.append(query @ key)
+    np.testing.assert_allclose(scores[0], scores[1], atol=1e-5)
 
 
 def test_later_tokens_do_not_change_earlier_ones_and_a_shifted_text_gives_the_same():

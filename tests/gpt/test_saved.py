@@ -39,11 +39,54 @@ def test_a_model_with_rotary_positions_comes_back_as_it_was(tmp_path):
     assert generate(again, prompt, 9, temperature=0) == generate(model, prompt, 9, temperature=0)
 
 
+class OtherRotary(RotaryAttention):
+    def place(self, query, key, start):
+        return query, key
+
+
+OtherRotary.__name__ = OtherRotary.__qualname__ = "RotaryAttention"
+
+
+def replaced_place():
+    model = build_gpt(model_settings(make(heads=2)) | {"positions": "rotary"})
+    model.blocks[0].attention.place = lambda query, key, start: (query, key)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: make(heads=2, attention=OtherRotary, positions=None), "the model has RotaryAttention"),
+        (lambda: make(positions=None), r"GPTEmbedding\(positions=None\)"),
+        (replaced_place, "RotaryAttention has methods of its own, place, which no file holds"),
+    ],
+)
+def test_what_only_looks_like_rotary_positions_is_not_saved(build, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        save_model(tmp_path / "m", build(), CHARACTERS)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_damaged_context_of_rotary_positions_is_refused(tmp_path):
+    model = build_gpt(model_settings(make(heads=2)) | {"positions": "rotary"})
+    save_model(tmp_path / "m", model, CHARACTERS)
+    rewrite(tmp_path / "m", gpt=changed(model_settings(model), context_size=10**12))
+    with pytest.raises(ValueError, match="a context of 1,000,000,000,000 tokens, at most 1,048,576 are believed"):
+        load_model(tmp_path / "m")
+
+
+def test_settings_without_positions_mean_learned_ones_and_others_are_refused():
+    settings = model_settings(make())
+    assert build_gpt({name: value for name, value in settings.items() if name != "positions"}).embedding.positions
+    with pytest.raises(ValueError, match="positions are one of learned, rotary, got 'x'"):
+        build_gpt(settings | {"positions": "x"})
+
+
 def test_a_file_of_version_0_2_says_nothing_of_positions(saved):
     path, model = saved
     settings = model_settings(model)
     assert settings.pop("positions") == "learned"
-    rewrite(path, gpt=json.dumps(settings))
+    assert json.loads(read_arrays(path)[1]["gpt"]) == settings  # and that version reads what this one writes
     assert model_settings(load_model(path)[0]) == model_settings(model)
 
 

@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 
 from src.core import GELU, AdamWOptimizer, Dropout, Embedding, LayerNorm, Linear, Tensor
-from src.core.fast import is_on, plain, threads
+from src.core.fast import attention, is_on, plain, threads
 from src.core.fast.attention import causal_attention
 from src.gpt import GPT, BareTransformer, GPTAttention, GPTLoss, GPTTrainer
 
 SHAPES = [(1, 1, 8), (2, 5, 8), (3, 70, 8), (5, 300, 64)]  # the last ones are cut into several blocks and parts
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """So that arrays of some thousand numbers, too, are cut into blocks, the last of them shorter than the others."""
+    monkeypatch.setattr(threads, "BLOCK", 1000)
+    monkeypatch.setattr(attention, "BLOCK", 1000)
 
 
 def both(make, *inputs):

@@ -50,6 +50,13 @@ def test_what_two_blocks_share_receives_each_gradient_once(share, model, monkeyp
     assert_same_in_halves(model, monkeypatch)
 
 
+def test_a_place_that_was_replaced_sees_the_whole_batch(model, monkeypatch):
+    attention, shapes = model.blocks[0].attention, []
+    attention.place = lambda query, key, start: (query, key, shapes.append(query.shape))[:2]
+    assert_same_in_halves(model, monkeypatch)
+    assert shapes == [(5, 8, 16)] * 2
+
+
 def test_rotary_attention_is_halved_too(monkeypatch):
     with Tensor.precision(np.float64):
         model = GPT(11, 8, 16, 2, heads=2, generator=np.random.default_rng(3), **POSITIONS["rotary"])
