@@ -37,7 +37,7 @@ def compare(
     >>> compare(0.3, 2 / 7)
     'your value is rounded too early: keep at least 3 decimals'
     >>> compare([[1, 2], [3, 5]], [[1, 2], [3, 4]], name="the output")
-    'the output is 5 at [1, 1] (3 of 4 entries are right)'
+    'the output: yours is 5 at [1, 1] (3 of 4 entries are right)'
     """
     got, want = to_array(answer, name), to_array(expected)
     if want.ndim == 0 and got.size == 1:
@@ -50,7 +50,7 @@ def compare(
     if got.shape != want.shape:
         return _shape_message(got, want, tolerance, name)
     if not np.isfinite(got).all() and np.isfinite(want).all():
-        return f"{name} is {show(got[~np.isfinite(got)][0])}{_place(~np.isfinite(got))}"
+        return f"{_yours(name)} is {show(got[~np.isfinite(got)][0])}{_place(~np.isfinite(got))}"
     slip = next((message for fits, message in _slips(got, want, tolerance) if fits), None)
     return f"{name} {slip}" if slip else _first_difference(got, want, tolerance, name)
 
@@ -195,7 +195,12 @@ def _first_difference(got: np.ndarray, want: np.ndarray, tolerance: float, name:
     differs = ~_near(got, want, tolerance)
     count = int((~differs).sum())
     right = f" ({count} of {got.size} entries {'is' if count == 1 else 'are'} right)" if got.ndim else ""
-    return f"{name} is {show(got[differs][0])}{_place(differs)}{right}"
+    return f"{_yours(name)} is {show(got[differs][0])}{_place(differs)}{right}"
+
+
+def _yours(name: str) -> str:
+    """The beginning of a sentence that shows a reader's number, so that none is taken for the right one."""
+    return name if re.search(r"\byours?\b", name) else f"{name}: yours"
 
 
 def _place(differs: np.ndarray) -> str:

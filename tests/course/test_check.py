@@ -218,9 +218,9 @@ def test_prints_and_warnings_stay_out_of_the_verdict(capsys):
 
 
 def test_nan_and_infinity_are_named():
-    assert judge(one(doubles), lambda x: float("nan")).lines[1].endswith("double(3) is nan")
-    assert compare([1, np.nan], [1, 2], name="it") == "it is nan at [1]"
-    assert compare([[np.inf, 1]], [[1, 1]], name="it") == "it is inf at [0, 0]"
+    assert judge(one(doubles), lambda x: float("nan")).lines[1].endswith("double(3): yours is nan")
+    assert compare([1, np.nan], [1, 2], name="it") == "it: yours is nan at [1]"
+    assert compare([[np.inf, 1]], [[1, 1]], name="it") == "it: yours is inf at [0, 0]"
 
 
 # Endless loops
@@ -458,6 +458,11 @@ def test_common_slips_are_recognised(answer, expected, words):
     message = compare(answer, expected)
     assert message and re.search(words, message), message
     assert show(expected) not in message
+
+
+def test_a_number_that_is_shown_is_said_to_be_the_readers():
+    assert compare(9, 4, name="the weight") == "the weight: yours is 9"
+    assert compare(9, 4, name="your weight") == "your weight is 9"
 
 
 def test_known_wrong_values_come_first():

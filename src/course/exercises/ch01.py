@@ -501,8 +501,8 @@ bug = Exercise(
         WrongAnswer(broken_linear, contains="row 0 of the weight"),
         WrongAnswer(_without_input, contains="the first one would never learn"),
         WrongAnswer(_transposed_weight, contains="it was right before"),
-        WrongAnswer(_transposed_forward, contains="the output is"),
-        WrongAnswer(_averaged_bias, contains="the gradient of the bias is"),
+        WrongAnswer(_transposed_forward, contains="the output: yours is"),
+        WrongAnswer(_averaged_bias, contains="the gradient of the bias: yours is"),
     ],
     explanation="A square weight hides a missing transpose: test layers with different numbers of inputs and outputs.",
 )

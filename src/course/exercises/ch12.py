@@ -27,8 +27,16 @@ def _parts(answer):
     return answer
 
 
+def _refuse_names(*tokens):
+    """The page writes Z, Y and X for the tokens of its example."""
+    named = [token for token in tokens if token != token.lower()]
+    if named:
+        raise Wrong(f"{named[0]!r} has a name in it, such as Z on the page: write out the characters it stands for")
+
+
 def first_merge(answer):
     first = str(_parts(answer)[0]).strip()
+    _refuse_names(first)
     if first == "ba":
         return "the first token is not 'ba': count how often each pair of neighbours occurs"
     if len(first) != 2 or first not in WORD:
@@ -38,8 +46,9 @@ def first_merge(answer):
 
 def second_merge(answer):
     second = str(_parts(answer)[1]).strip()
+    _refuse_names(second)
     others = {
-        "ba": "'ba' is counted in the text before the first merge: after it hardly a b stands alone",
+        "ba": "'ba' is counted in the text before the first merge: after it no b stands alone",
         "abc": "'abc' is made of neighbours that meet only once",
         "cab": "'cab' is made of neighbours that meet only once",
         "aba": "'aba' is made of neighbours that do not meet: no a stands alone after the first merge",
@@ -51,6 +60,7 @@ def second_merge(answer):
 
 def tokens_after_two(answer):
     tokens = _texts(_parts(answer)[2], "tokens")
+    _refuse_names(*tokens)
     if "".join(tokens) != WORD:
         return f"your tokens put together give {''.join(tokens)!r}, which is not the text"
     if tokens == ["ab", "ab", "ab", "c", "ab", "ab"]:
@@ -89,6 +99,9 @@ merges = Exercise(
     wrong=[
         WrongAnswer(("ba", "aba", ["a", "ba", "ba", "b", "c", "a", "ba", "b"]), contains="count how often each pair"),
         WrongAnswer(("abab", "ab", ["abab", "ab", "c", "abab"]), contains="here two characters"),
+        WrongAnswer(("Z", "Y", ["Y", "Z", "c", "Y"]), contains="'Z' has a name in it"),
+        WrongAnswer(("ab", "ZZ", ["Y", "Z", "c", "Y"]), contains="'ZZ' has a name in it"),
+        WrongAnswer(("ab", "abab", ["Y", "X", "c", "Y"]), contains="'Y' has a name in it"),
         WrongAnswer(("bc", "ab", ["ab", "ab", "a", "bc", "ab", "ab"]), contains="another pair occurs more often"),
         WrongAnswer(("ab", "ba", ["ab", "ab", "ab", "c", "ab", "ab"]), contains="before the first merge"),
         WrongAnswer(("ab", "ababab", ["ababab", "c", "ab", "ab"]), contains="three tokens in one step"),
@@ -199,7 +212,7 @@ def _expect(answer, ids, merges, known):
     for message, wrong in known.items():
         if result == wrong:
             return message
-    return f"ids {list(ids)} with the merges {list(merges)} give {result}"
+    return f"for the ids {list(ids)} and the merges {list(merges)} your function gives {result}"
 
 
 def one_merge(answer):
@@ -431,16 +444,36 @@ def at_once(answer):
     pieces, wanted = _streamed(answer, "né!"), ["n", "", "é", "!"]
     late = [place for place in range(4) if pieces[place] != wanted[place]]
     if not late:
+        return before_a_part(answer)
+    return f"in 'né!' your piece {late[0]}, counted from 0, is {pieces[late[0]]!r}: print what is whole at once"
+
+
+def before_a_part(answer):
+    """A token of an a and the first byte of ï."""
+    pieces = _streamed(answer, "caïman", [*BYTES, b"a\xc3"], [*b"c", 256, 0xAF, *b"man"])
+    if pieces == [*"caïman"]:
         return None
-    return f"in 'né!' piece {late[0]}, counted from 0, is {pieces[late[0]]!r}: print what is whole at once"
+    where = "in 'caïman', with an a and half of ï in one token,"
+    if pieces == ["c", "", "aï", *"man"]:
+        return f"{where} the a waits for ï: hold back only the bytes that are no character yet"
+    return f"{where} your pieces are {pieces}"
 
 
 def stream(ids, symbols):
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
     return [decoder.decode(symbols[token]) for token in ids]
 
 
-def by_hand(ids, symbols):
+def keeps_the_rest(ids, symbols):
+    pieces, held = [], b""
+    for token in ids:
+        held += symbols[token]
+        pieces.append(held.decode("utf-8", errors="ignore"))
+        held = held[len(pieces[-1].encode("utf-8")) :]
+    return pieces
+
+
+def holds_all(ids, symbols):
     pieces, held = [], b""
     for token in ids:
         held += symbols[token]
@@ -488,7 +521,7 @@ def waits_for_a_letter(ids, symbols):
 
 
 def fewer_pieces(ids, symbols):
-    return [piece for piece in by_hand(ids, symbols) if piece]
+    return [piece for piece in stream(ids, symbols) if piece]
 
 
 def as_bytes(ids, symbols):
@@ -507,10 +540,15 @@ bug = Exercise(
     ],
     hints=[
         Hint("Decode é, two bytes: what do the first byte alone and the second alone give? And both together?"),
-        Hint("Keep bytes in a variable, add those of the next token, and empty it when they decode without an error."),
+        Hint(
+            'Keep bytes in a variable and add those of the next token. What of them is whole, errors="ignore" finds: '
+            "it is the piece. Keep only the bytes behind it:",
+            code='held = held[len(pieces[-1].encode("utf-8")) :]',
+            answer=keeps_the_rest,
+        ),
         Hint(
             "Python has such a decoder, which remembers what is not yet whole:",
-            code='codecs.getincrementaldecoder("utf-8")()',
+            code='codecs.getincrementaldecoder("utf-8")("replace")',
             answer=stream,
         ),
     ],
@@ -522,6 +560,7 @@ bug = Exercise(
         WrongAnswer(never_empties, contains="held any longer"),
         WrongAnswer(fewer_pieces, contains="one for each id is wanted"),
         WrongAnswer(as_bytes, contains="bytes become one"),
+        WrongAnswer(holds_all, contains="the a waits"),
         WrongAnswer(waits_for_a_letter, contains="is whole at once"),
     ],
     explanation="Between two tokens a text need not be whole characters: keep the rest until the next one comes.",
