@@ -111,8 +111,8 @@ def _train(options: argparse.Namespace) -> int:
     settings = read_settings(options.config).changed(steps=options.steps, seed=options.seed)
     text = options.text or options.config.parent / settings.text.file
     fetch = f"`python -m src.course corpus {text.stem}` fetches it, if it is a text of the course"
-    fix = f"{fetch}; --text names another place"
-    _check_file(Path(os.path.normpath(text)), "a text", fix)
+    seen = "" if options.text else f"; `file` is seen from the folder of {options.config.name}"
+    _check_file(text.resolve(), "a text", f"{fetch}{seen}; --text names another place")
     folder = options.out or Path("work") / options.config.stem
     run = Run(settings, text, folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -350,7 +350,12 @@ def test_missing_files_are_named_with_the_way_to_get_them(config, tmp_path, caps
     assert "no.toml is no file, a configuration was expected" in capsys.readouterr().err
     (tmp_path / "text.txt").unlink()
     assert run(config, "--out", tmp_path / "a") == 1
-    assert "text.txt is no file, a text was expected: `python -m src.course corpus" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"{(tmp_path / 'text.txt').resolve()} is no file, a text was expected: `python -m src.course corpus" in error
+    assert f"`file` is seen from the folder of {config.name}" in error
+    assert run(config, "--text", tmp_path / "other.txt", "--out", tmp_path / "a") == 1
+    error = capsys.readouterr().err
+    assert "other.txt is no file" in error and "is seen from" not in error
 
 
 def test_without_out_the_files_go_to_work(config, tmp_path, monkeypatch):
