@@ -78,7 +78,7 @@ def rotated(x: Tensor, heads: int = 1, start: int = 0) -> Tensor:
     if start < 0:
         raise ValueError(f"places are counted from 0, got start={start}")
     turns = turns_of(start, x.shape[1], x.shape[2] // heads, x.dtype)  # (T, D / 2)
-    out = Tensor(turn(x.data, turns), dtype=x.dtype)
+    out = Tensor(turn(x.data, turns))
 
     def gradient_fn() -> None:
         x.receive(turn(out.received, turns.conj()))  # turned back

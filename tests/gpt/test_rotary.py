@@ -81,6 +81,13 @@ def test_the_float_type_is_kept(dtype):
     assert y.dtype == x.grad.dtype == dtype
 
 
+def test_another_float_type_than_the_current_one_is_refused_as_everywhere():
+    with Tensor.precision(np.float64):
+        x = Tensor(np.ones((1, 2, 4)))
+    with pytest.raises(TypeError, match="float64 tensor of shape"):
+        rotated(x)
+
+
 @pytest.mark.parametrize("sizes", [(6, 2), (3, 1), (12, 4)])
 def test_c33_an_odd_number_of_channels_in_a_head_is_refused(sizes):
     with pytest.raises(ValueError, match="do not go into pairs"):
