@@ -541,8 +541,8 @@ bug = Exercise(
     hints=[
         Hint("Decode é, two bytes: what do the first byte alone and the second alone give? And both together?"),
         Hint(
-            'Keep bytes in a variable and add those of the next token. What of them is whole, errors="ignore" finds: '
-            "it is the piece. Keep only the bytes behind it:",
+            'Keep bytes in a variable and add those of the next token. Decoded with errors="ignore" they give the '
+            "piece: all that is whole. Then keep only the bytes behind it:",
             code='held = held[len(pieces[-1].encode("utf-8")) :]',
             answer=keeps_the_rest,
         ),
