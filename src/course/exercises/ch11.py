@@ -32,6 +32,8 @@ def row_at_temperature_two(answer):
         "the first row has temperature 1/2: you multiplied the logits by 2": plain**2 / (plain**2).sum(),
         "the first row does not sum to 1: divide it by its sum": ROOTS,
         "the first row is a softmax of 9, 4, 9, 36: the logits are the logarithms of these": _softmax(plain),
+        "the first row holds logits: probabilities are their exponentials, divided by the sum": np.log(ROOTS),
+        "the first row holds shares of the logits: take the exponentials first": np.log(ROOTS) / np.log(ROOTS).sum(),
         "the first row halves all probabilities: it is the logits that are divided": plain / plain.sum() / 2,
     }
     return compare(_three_rows(answer)[0], WARM, name="the first row", known=known)
@@ -93,6 +95,8 @@ rows = Exercise(
     wrong=[
         WrongAnswer([[9 / 58, 4 / 58, 9 / 58, 36 / 58], *ROWS[1:]], contains="has temperature 1: divide"),
         WrongAnswer([[81 / 1474, 16 / 1474, 81 / 1474, 1296 / 1474], *ROWS[1:]], contains="multiplied the logits by 2"),
+        WrongAnswer([np.log(ROOTS).tolist(), *ROWS[1:]], contains="holds logits"),
+        WrongAnswer([(np.log(ROOTS) / np.log(108)).tolist(), *ROWS[1:]], contains="shares of the logits"),
         WrongAnswer([[3, 2, 3, 6], *ROWS[1:]], contains="first row does not sum to 1"),
         WrongAnswer([ROWS[0], [3 / 12, 0, 3 / 12, 6 / 12], ROWS[2]], contains="both tokens of the tie"),
         WrongAnswer([ROWS[0], [0, 0, 1 / 3, 2 / 3], ROWS[2]], contains="the later of two equals"),
@@ -123,6 +127,7 @@ def cost_with_cache(answer):
         "the four matrices of attention are missing": 8 * 16 + OUTPUT + ATTENDING,
         "the new query does not look at any key: scores and mixture are missing": BLOCK + OUTPUT,
         "scores or mixture are missing: both take C multiplications a key": BLOCK + OUTPUT + 12,
+        "the third token looks at two keys in yours: its own is one more": BLOCK + OUTPUT + 16,
         "only the block is counted: the look at the keys and the output layer are missing": BLOCK,
         "with a cache only the new token goes through the layers": COSTS[1],
         "heads share the channels: two heads cost no more than one": BLOCK + OUTPUT + 2 * ATTENDING,
@@ -144,6 +149,7 @@ def cost_without(answer):
 def numbers_in_the_cache(answer):
     known = {
         "keys and values are kept, both": 12,
+        "the key and the value of the third token are kept, too": 16,
         "queries are not kept: an earlier token asks nothing any more": 36,
         "heads share the channels: a key has C numbers in all, not C for each head": 48,
         "the cache has one key and one value for each token, and there are three tokens": 8,
@@ -183,11 +189,13 @@ cost = Exercise(
         WrongAnswer([108, 324, 24], contains="feed-forward network is missing"),
         WrongAnswer([212, 636, 24], contains="does not look at any key"),
         WrongAnswer([224, 672, 24], contains="C multiplications a key"),
+        WrongAnswer([228, 684, 24], contains="looks at two keys"),
         WrongAnswer([260, 780, 24], contains="two heads cost no more"),
         WrongAnswer([428, 1284, 24], contains="not each of them"),
         WrongAnswer([236, 236, 24], contains="all three tokens go through"),
         WrongAnswer([236, 660, 24], contains="three queries, each with three keys"),
         WrongAnswer([236, 708, 12], contains="are kept, both"),
+        WrongAnswer([236, 708, 16], contains="of the third token are kept"),
         WrongAnswer([236, 708, 36], contains="asks nothing any more"),
     ],
     explanation="Without a cache the third token costs three times as much, the hundredth a hundred times.",
@@ -195,24 +203,26 @@ cost = Exercise(
 
 # min-p
 
+SHARE = 0.25  # below the largest probability, so that the share itself, taken as the limit, leaves a token
+
 
 def _distribution():
-    return np.array([0.05, 0.4, 0.25, 0.1, 0.2])
+    return np.array([0.04, 0.4, 0.28, 0.08, 0.2])
 
 
 def min_p_keeps(answer):
     row = _distribution()
-    kept = np.array([0, 0.4, 0.25, 0, 0.2])
+    kept = np.array([0, 0.4, 0.28, 0, 0.2])
     known = {
         "it keeps what is above the share itself: compare with the share of the best probability": _cut(
-            row, row >= 0.45
+            row, row >= SHARE
         ),
-        "it keeps what should go and cuts the best tokens": _cut(row, row < 0.18),
+        "it keeps what should go and cuts the best tokens": _cut(row, row < SHARE * 0.4),
         "what is left does not sum to 1: divide it by its sum": kept,
         "nothing gets 0: tokens below the limit are to be cut": row,
-        "it compares with the mean, not with the best": _cut(row, row >= 0.45 * row.mean()),
+        "it compares with the mean, not with the best": _cut(row, row >= SHARE * row.mean()),
     }
-    return compare(answer(row, 0.45), kept / 0.85, 1e-6, f"for {show(row)} and share 0.45 your row", known)
+    return compare(answer(row, SHARE), kept / 0.88, 1e-6, f"for {show(row)} and share {SHARE} your row", known)
 
 
 def _cut(row, keep):
@@ -230,7 +240,7 @@ def min_p_at_the_limits(answer):
 
 def min_p_leaves_its_input(answer):
     row = _distribution()
-    answer(row, 0.45)
+    answer(row, SHARE)
     return None if np.array_equal(row, _distribution()) else "it overwrites the row that it was given: make a new one"
 
 
@@ -249,7 +259,7 @@ def min_p(row, share):
 
 def min_p_absolute(row, share):
     kept = np.where(row >= share, row, 0.0)
-    return kept / max(kept.sum(), 1e-12)
+    return kept / kept.sum()
 
 
 def min_p_reversed(row, share):

@@ -20,6 +20,7 @@ def quarters_at_one_place(answer):
         return "the right numbers turned round: the key at place 3 comes first, the one at place 0 last"
     known = {
         "the first score is -7: that is the query turned and the key not": -7,
+        "the first score is 7: that is the key turned and the query not": 7,
         "the first score is -6: the key is turned backwards, so that the two places are added": -6,
     }
     return compare(scores[0], 6, name="the first score", known=known)
@@ -28,7 +29,8 @@ def quarters_at_one_place(answer):
 def quarters_are_right(answer):
     known = {
         "all four alike: each key is turned by a place of its own": [6, 6, 6, 6],
-        "turned the wrong way, clockwise: a quarter turn takes [1, 0] to [0, 1]": [6, -7, -6, 7],
+        "the difference has the wrong sign: you turned clockwise, which takes [0, 1] to [1, 0], or the key by m - n "
+        "and not the query": [6, -7, -6, 7],
         "each step is half a turn in yours: a place is a quarter here": [6, -6, 6, -6],
     }
     return compare(_scores(answer), QUARTERS, name="your list", known=known)
@@ -64,8 +66,9 @@ quarters = Exercise(
     wrong=[
         WrongAnswer([6, 6, 6, 6], contains="a place of its own"),
         WrongAnswer([-7, -7, -7, -7], contains="the key not"),
+        WrongAnswer([7, -6, -7, 6], contains="the query not"),
         WrongAnswer([-6, 7, 6, -7], contains="the two places are added"),
-        WrongAnswer([6, -7, -6, 7], contains="clockwise"),
+        WrongAnswer([6, -7, -6, 7], contains="the key by m - n"),
         WrongAnswer([6, -6, 6, -6], contains="half a turn"),
         WrongAnswer([-7, -6, 7, 6], contains="turned round"),
         WrongAnswer([6, 7, -6], contains="four scores are wanted"),
@@ -75,20 +78,24 @@ quarters = Exercise(
 
 # The other layout
 
-CHANNELS, HEADS = 8, 2
+CHANNELS, HEADS = 12, 2  # six channels a head: with four, the way there and the way back are one order
 
 
 def layout_shape(answer):
     weight = to_array(answer(_weight(CHANNELS), HEADS), "your weight")
     if weight.shape == (CHANNELS, CHANNELS):
         return None
-    return f"a weight ({CHANNELS}, {CHANNELS}) keeps its shape, yours has the shape {weight.shape}"
+    problem = f"a weight ({CHANNELS}, {CHANNELS}) keeps its shape, yours has the shape {weight.shape}"
+    fixed = weight.shape == (CHANNELS, 4 * HEADS)
+    return f"{problem}: a head has C / heads channels, not always 4" if fixed else problem
 
 
 def layout_order(answer):
-    """Which column of the given weight stands where, for two heads of four channels."""
+    """Which column of the given weight stands where, for two heads of six channels."""
     weight = _weight(CHANNELS)
     numbers = np.arange(CHANNELS)
+    fours = numbers.reshape(-1, 4)[:, [0, 2, 1, 3]].ravel()
+    in_each = np.arange(HEADS)[:, None] * (CHANNELS // HEADS) + [0, 2, 1, 3, 4, 5]
     each = numbers.reshape(HEADS, -1)
     known = {
         "nothing has changed": numbers,
@@ -96,6 +103,8 @@ def layout_order(answer):
             numbers
         ),
         "the other way round: you make halves of pairs": halves_from_pairs(each).ravel(),
+        "you swap columns 1 and 2 of each head: that is enough only if it has 4 channels": in_each.ravel(),
+        "the order 0, 2, 1, 3 is that of a head of 4 channels, and here a head has 6": fours,
         "the halves are swapped: channel i is the first of its pair, i + D/2 the second": pairs_from_halves(
             np.roll(each, CHANNELS // HEADS // 2, axis=1)
         ).ravel(),
@@ -104,7 +113,11 @@ def layout_order(answer):
     known["you reordered the rows, which are the inputs; the channels of a query are the columns"] = weight[
         _order(CHANNELS, HEADS)
     ]
-    return compare(answer(weight, HEADS), _reordered(weight, HEADS), 1e-6, "the reordered weight", known)
+    given = weight.copy()
+    problem = compare(answer(given, HEADS), _reordered(weight, HEADS), 1e-6, "the reordered weight", known)
+    if problem and problem not in known and not np.array_equal(given, weight):
+        return "you write into `weight` itself, and a column may be gone before it is read: put them into a new array"
+    return problem
 
 
 def layout_in_the_engine(answer):
@@ -157,8 +170,38 @@ def reorder_by_halves(weight, heads):
     return weight[:, order]
 
 
-def reorder_only_two_heads(weight, heads):
-    return weight[:, [0, 2, 1, 3, 4, 6, 5, 7, *range(8, weight.shape[1])]]
+def reorder_always_alike(weight, heads):
+    return weight[:, [0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11]]
+
+
+def reorder_back(weight, heads):
+    columns = np.arange(weight.shape[1]).reshape(heads, -1)
+    return weight[:, np.concatenate([columns[:, 0::2], columns[:, 1::2]], axis=1).ravel()]
+
+
+def reorder_heads_of_four(weight, heads):
+    return weight[:, (np.arange(heads)[:, None] * 4 + [0, 2, 1, 3]).ravel()]
+
+
+def reorder_groups_of_four(weight, heads):
+    return weight.reshape(len(weight), -1, 4)[:, :, [0, 2, 1, 3]].reshape(weight.shape)
+
+
+def reorder_by_one_swap(weight, heads):
+    weight = weight.copy()
+    for first in range(0, len(weight), len(weight) // heads):
+        weight[:, [first + 1, first + 2]] = weight[:, [first + 2, first + 1]]
+    return weight
+
+
+def reorder_in_place(weight, heads):
+    """Overwrites columns that it has yet to read."""
+    half = len(weight) // heads // 2
+    for first in range(0, len(weight), 2 * half):
+        for pair in range(half):
+            weight[:, first + 2 * pair] = weight[:, first + pair]
+            weight[:, first + 2 * pair + 1] = weight[:, first + half + pair]
+    return weight
 
 
 layout = Exercise(
@@ -168,12 +211,12 @@ layout = Exercise(
     stub='def reorder(weight, heads):\n    # your code\n    ...\n\n\ncheck("deeper8.layout", reorder)',
     properties=[
         Property("the shape", layout_shape),
-        Property("two heads of 4 channels", layout_order, points=2),
+        Property("two heads of 6 channels", layout_order, points=2),
         Property("three heads in the engine", layout_in_the_engine),
     ],
     hints=[
-        Hint("Column j of the weight makes channel j. With D = 4, the pairs of a head are its channels 0, 2 and 1, 3."),
-        Hint("So a head of 4 takes its columns in the order 0, 2, 1, 3, and the next head 4, 6, 5, 7."),
+        Hint("Column j of the weight makes channel j. With D = 6, the pairs of a head are 0 and 3, 1 and 4, 2 and 5."),
+        Hint("So a head of 6 takes its columns in the order 0, 3, 1, 4, 2, 5, and the next head 6, 9, 7, 10, 8, 11."),
         Hint(
             "With `columns = np.arange(C).reshape(heads, 2, -1)`, return `weight[:, order]` for the order",
             code="columns.swapaxes(1, 2).ravel()",
@@ -185,11 +228,16 @@ layout = Exercise(
         WrongAnswer(lambda weight, heads: pairs_from_halves(weight), contains="taken for one head"),
         WrongAnswer(lambda weight, heads: weight[_order(len(weight), heads)], contains="you reordered the rows"),
         WrongAnswer(
-            lambda weight, heads: weight[:, np.arange(8).reshape(2, 2, 2)[:, ::-1].swapaxes(1, 2).ravel()],
+            lambda weight, heads: weight[:, np.arange(12).reshape(2, 2, 3)[:, ::-1].swapaxes(1, 2).ravel()],
             contains="the halves are swapped",
         ),
-        WrongAnswer(lambda weight, heads: weight[:, : len(weight) // heads], contains="keeps its shape"),
-        WrongAnswer(reorder_only_two_heads, contains="with 3 heads"),
+        WrongAnswer(lambda weight, heads: weight[:, : len(weight) // heads], contains="has the shape (12, 6)"),
+        WrongAnswer(reorder_back, contains="you make halves of pairs"),
+        WrongAnswer(reorder_heads_of_four, contains="not always 4"),
+        WrongAnswer(reorder_groups_of_four, contains="that of a head of 4 channels"),
+        WrongAnswer(reorder_by_one_swap, contains="you swap columns 1 and 2"),
+        WrongAnswer(reorder_in_place, contains="gone before it is read"),
+        WrongAnswer(reorder_always_alike, contains="with 3 heads"),
     ],
     explanation="The same for the bias. Values and the output projection stay as they are: they are never turned.",
 )
