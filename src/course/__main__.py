@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     command.add_argument("chapter", type=int, help="its number, such as 5")
 
     command = commands.add_parser("corpus", help="fetch a text if it is not here yet, and print where it is")
-    command.add_argument("name", help="shakespeare, shakespeare-complete or tinyshakespeare")
+    command.add_argument("name", help="shakespeare, shakespeare-complete, hamlet or tinyshakespeare")
     command.add_argument("--source", type=Path, metavar="FILE", help="without network: take it from this file")
 
     options = parser.parse_args(arguments)

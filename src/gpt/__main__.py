@@ -1,8 +1,9 @@
-"""The language model on the command line: `python -m src.gpt train CONFIG` and `python -m src.gpt sample`."""
+"""The language model on the command line: `python -m src.gpt train CONFIG`, `sample` and `calibrate`."""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import shlex
 import sys
@@ -13,7 +14,9 @@ from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from .saved import SHIPPED, load_model
+from ..core.checkpoint import read_arrays
+from .calibration import divide_logits, fit_temperature
+from .saved import SHIPPED, load_model, load_notes, save_model
 from .settings import read_settings
 from .streaming import stream, stream_text
 from .tokenizer import CharTokenizer, Tokenizer
@@ -38,6 +41,16 @@ Scores for the next token become chances. --temperature below 1 favours likely
 tokens, above 1 unlikely ones; 0 always takes the most likely. --top-k and
 --top-p leave out the unlikely ones altogether."""
 
+CALIBRATE = """Fit one number, a temperature, to a text that the model was not trained on,
+and write the model with all its logits divided by it.
+
+  python -m src.gpt calibrate work/nano/model.safetensors \\
+      --text data/cache/hamlet.txt --out work/nano/calibrated.safetensors
+
+A model that knows its own text well is surer than it should be on others. The
+order of the tokens stays. A text that shall test the model afterwards must not
+be used here either."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return 0 if all is well, 1 after an error, 130 if it was stopped by Ctrl-C."""
@@ -59,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m src.gpt", description="Train the course's GPT, and let it write.")
-    commands = parser.add_subparsers(required=True, metavar="{train,sample}")
+    commands = parser.add_subparsers(required=True, metavar="{train,sample,calibrate}")
     form = argparse.RawDescriptionHelpFormatter
 
     command = commands.add_parser("train", help="train a GPT on a text", description=TRAIN, formatter_class=form)
@@ -71,6 +84,14 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--text", type=Path, metavar="FILE", help="train on this text instead of that in CONFIG")
     command.add_argument("--steps", type=int, metavar="N", help="train for N steps instead of those in CONFIG")
     command.add_argument("--seed", type=int, metavar="N", help="other first weights and another order of the text")
+
+    command = commands.add_parser(
+        "calibrate", help="make a trained GPT as sure as it may be", description=CALIBRATE, formatter_class=form
+    )
+    command.set_defaults(run=_calibrate)
+    command.add_argument("model", type=Path, metavar="MODEL", help="a model.safetensors that train wrote")
+    command.add_argument("--text", type=Path, required=True, metavar="FILE", help="a text that it was not trained on")
+    command.add_argument("--out", type=Path, required=True, metavar="FILE", help="where the changed model goes")
 
     command = commands.add_parser("sample", help="let a trained GPT write", description=SAMPLE, formatter_class=form)
     command.set_defaults(run=_sample)
@@ -163,6 +184,24 @@ def _sample(options: argparse.Namespace) -> int:
     for piece in stream_text(tokenizer, tokens):
         print(piece, end="", flush=True)
     print()
+    return 0
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    _check_file(options.model, "a model", "`python -m src.gpt train data/models/nano.toml` makes one")
+    _check_file(options.text, "a text", "`python -m src.course corpus hamlet` fetches one and prints its path")
+    (model, tokenizer), notes = load_model(options.model), load_notes(options.model)
+    content = options.text.read_text(encoding="utf-8")
+    if hashlib.sha256(content.encode()).hexdigest() == notes.get("text_sha256"):
+        raise ValueError(f"{options.text} is the text that the model was trained on: take one that it has not seen")
+    temperature, before, after = fit_temperature(model, tokenizer.encode(content))
+    divide_logits(model, temperature)
+    earlier = notes.get("calibration", {}).get("temperature", 1.0)
+    facts = {"text": options.text.name, "temperature": temperature * earlier, "loss": before, "calibrated_loss": after}
+    half = all(array.dtype == np.float16 for array in read_arrays(options.model)[0].values())
+    save_model(options.out, model, tokenizer, notes | {"calibration": facts}, half)
+    print(f"temperature {temperature:.3f}: loss on {options.text.name} {before:.4f} before, {after:.4f} after")
+    print(f"{options.out} is written: the same model with its logits divided by that temperature")
     return 0
 
 

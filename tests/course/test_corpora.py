@@ -148,8 +148,8 @@ def test_a_wrong_file_is_refused_by_hash(small, tmp_path):
 
 
 def test_an_unknown_name_is_refused(small):
-    with pytest.raises(ValueError, match="no corpus 'hamlet': choose one of shakespeare, shakespeare-complete, tiny"):
-        corpus_path("hamlet")
+    with pytest.raises(ValueError, match="no corpus 'macbeth': choose one of shakespeare, shakespeare-complete, tiny"):
+        corpus_path("macbeth")
 
 
 def test_the_cache_may_lie_elsewhere(small, tmp_path, monkeypatch):

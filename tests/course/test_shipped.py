@@ -11,7 +11,7 @@ from src.course import shipped, shipped_model
 from src.course.__main__ import main
 from src.course.corpora import DATA, corpus_path
 from src.gpt import GPTLoss
-from src.gpt.saved import SHIPPED, load_model
+from src.gpt.saved import SHIPPED, load_model, load_notes
 from src.gpt.settings import read_settings, settings_from
 
 
@@ -49,7 +49,9 @@ def test_the_shipped_model_is_the_one_its_record_speaks_of():
     rows = np.lib.stride_tricks.sliding_window_view(ids, 257)[::2048]  # a window in eight
     with Tensor.no_grad():
         loss = GPTLoss()(model(Tensor(rows[:, :-1])), Tensor(rows[:, 1:])).item()
-    assert abs(loss - record["log"][-1]["test_loss"]) < 0.05
+    facts = record["calibration"]
+    assert abs(loss - facts["test_loss"]) < 0.05 and facts["test_loss"] < record["log"][-1]["test_loss"]
+    assert load_notes(SHIPPED)["calibration"].items() <= facts.items()
 
 
 def test_a_text_is_taken_from_a_file_that_is_named(tmp_path, monkeypatch, capsys):
