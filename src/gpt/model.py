@@ -153,10 +153,14 @@ class GPT(Composite):
             raise ValueError(
                 f"a batch of token ids has shape (B, T), got {x.shape}: write Tensor([ids]) for one row of ids"
             )
-        if start + x.shape[-1] > self.context_size or x.shape[-1] == 0:
+        time = x.shape[-1]
+        if time == 0:
+            raise ValueError("got rows of 0 token ids: give at least one token")
+        if start + time > self.context_size:
+            cached = f" after {start} that are cached" if start else ""
             raise ValueError(
-                f"the context is {self.context_size} tokens, at least 1, got {x.shape[-1]} after {start} cached: "
-                f"crop the input or build GPT(context_size={max(start + x.shape[-1], 1)})"
+                f"the context is {self.context_size} tokens, got {time}{cached}: "
+                f"crop the input or build GPT(context_size={start + time})"
             )
 
     @property

@@ -20,6 +20,7 @@ from src.gpt import (
     PositionalEncoding,
     RotaryAttention,
 )
+from src.gpt.cache import Cache
 
 
 def ids(vocab_size, batch=4, time=8, number=0):
@@ -233,11 +234,17 @@ def test_a_builder_must_return_a_layer():
         GPT(11, 8, 16, 1, attention=lambda size: 3)
 
 
-@pytest.mark.parametrize("time", [0, 9])
-def test_c23_the_context_is_respected(time):
-    model = GPT(11, 8, 16, 1)
-    with pytest.raises(ValueError, match="context is 8 tokens"):
-        model(Tensor(np.zeros((1, time), dtype=int)))
+@pytest.mark.parametrize(("time", "message"), [(0, "rows of 0 token ids"), (9, "the context is 8 tokens, got 9: crop")])
+def test_c23_the_context_is_respected(time, message):
+    with pytest.raises(ValueError, match=message):
+        GPT(11, 8, 16, 1)(Tensor(np.zeros((1, time), dtype=np.int64)))
+
+
+def test_c23_cached_tokens_count_too():
+    model, cache = GPT(11, 8, 16, 1), Cache(1, 8)
+    with Tensor.no_grad(), pytest.raises(ValueError, match="the context is 8 tokens, got 3 after 6 that are cached"):
+        for count in (6, 3):
+            model(Tensor(np.zeros((1, count), dtype=np.int64)), cache)
 
 
 @pytest.mark.parametrize("sizes", [(0, 8, 16, 1), (11, 0, 16, 1), (11, 8, 0, 1), (11, 8, 16, 0), (11, 8, 16, -1)])
