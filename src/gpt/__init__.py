@@ -2,7 +2,7 @@
 
 Reading order: tokenizer, data, positions, embedding, attention, rotary, feed_forward, block, builder, model; then
 loss, trainer, sampling, cache, and one_token, for speed alone; at last what the command line is made of: saved,
-streaming, settings, training.
+streaming, settings, training, calibration.
 """
 
 from .attention import GPTAttention

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from ..core.checkpoint import read_arrays
 from .calibration import divide_logits, fit_temperature
+from .model import GPT
 from .saved import SHIPPED, load_model, load_notes, save_model
 from .settings import read_settings
 from .streaming import stream, stream_text
@@ -175,8 +176,7 @@ def _report(line: str) -> None:
 
 
 def _sample(options: argparse.Namespace) -> int:
-    _check_file(options.model, "a model", "`python -m src.gpt train data/models/nano.toml` makes one")
-    model, tokenizer = load_model(options.model)
+    model, tokenizer = _load(options.model)
     prompt = _encode(tokenizer, options.prompt)
     choice = (options.temperature, options.top_k, options.top_p)
     tokens = stream(model, prompt, options.length, *choice, generator=_generator(options.seed))
@@ -188,9 +188,8 @@ def _sample(options: argparse.Namespace) -> int:
 
 
 def _calibrate(options: argparse.Namespace) -> int:
-    _check_file(options.model, "a model", "`python -m src.gpt train data/models/nano.toml` makes one")
+    (model, tokenizer), notes = _load(options.model), load_notes(options.model)
     _check_file(options.text, "a text", "`python -m src.course corpus hamlet` fetches one and prints its path")
-    (model, tokenizer), notes = load_model(options.model), load_notes(options.model)
     content = options.text.read_text(encoding="utf-8")
     if hashlib.sha256(content.encode()).hexdigest() == notes.get("text_sha256"):
         raise ValueError(f"{options.text} is the text that the model was trained on: take one that it has not seen")
@@ -203,6 +202,11 @@ def _calibrate(options: argparse.Namespace) -> int:
     print(f"temperature {temperature:.3f}: loss on {options.text.name} {before:.4f} before, {after:.4f} after")
     print(f"{options.out} is written: the same model with its logits divided by that temperature")
     return 0
+
+
+def _load(path: Path) -> tuple[GPT, Tokenizer]:
+    _check_file(path, "a model", "`python -m src.gpt train data/models/nano.toml` makes one")
+    return load_model(path)
 
 
 def _encode(tokenizer: Tokenizer, prompt: str) -> list[int]:

@@ -470,14 +470,18 @@ def evaluate(model, loss_fn, dataset):
     return total / count
 
 
-def still_drops(model, loss_fn, dataset):
-    dataset.eval()
+def _over_all_targets(model, loss_fn, dataset):
     total, count = 0.0, 0
     for index in range(len(dataset)):
         x, y = dataset[index]
         total += loss_fn(model(x), y).item() * y.data.size
         count += y.data.size
     return total / count
+
+
+def still_drops(model, loss_fn, dataset):
+    dataset.eval()
+    return _over_all_targets(model, loss_fn, dataset)
 
 
 def mean_of_means(model, loss_fn, dataset):
@@ -493,14 +497,10 @@ def mean_of_means(model, loss_fn, dataset):
 def on_the_training_part(model, loss_fn, dataset):
     was_training = model.training
     model.eval()
-    total, count = 0.0, 0
-    for index in range(len(dataset)):
-        x, y = dataset[index]
-        total += loss_fn(model(x), y).item() * y.data.size
-        count += y.data.size
+    mean = _over_all_targets(model, loss_fn, dataset)
     if was_training:
         model.train()
-    return total / count
+    return mean
 
 
 def without_the_last(model, loss_fn, dataset):
