@@ -8,6 +8,7 @@ import numpy as np
 
 from .erf import erf
 from .fast.gelu import gelu_tanh
+from .fast.operation import operation
 from .fast.switch import is_on
 from .layer import Layer
 from .tensor import Tensor
@@ -51,7 +52,7 @@ class GELU(Layer):
     def forward(self, x: Tensor) -> Tensor:
         if self.approximate == "none":
             return _gelu_exact(x)
-        return gelu_tanh(x) if is_on() and x.dtype.kind == "f" else _gelu_tanh(x)
+        return operation(gelu_tanh, x) if is_on() and x.dtype.kind == "f" else _gelu_tanh(x)
 
 
 def _gelu_exact(x: Tensor) -> Tensor:

@@ -41,11 +41,11 @@ class Dropout(Layer):
         """What the kept numbers are multiplied by, so that their expected sum stays what it was."""
         return 1.0 / (1.0 - self.rate) if self.rate < 1.0 else 0.0
 
-    def draw(self, shape: tuple[int, ...]) -> np.ndarray | None:
-        """True where a number is kept, newly drawn; None where all are."""
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator | None = None) -> np.ndarray | None:
+        """True where a number is kept, newly drawn, from another generator if one is given; None where all are."""
         if not self.training or self.rate == 0.0:
             return None
-        return self.generator.random(shape, dtype=np.float32) >= self.rate
+        return (generator or self.generator).random(shape, dtype=np.float32) >= self.rate
 
 
 def check_rate(rate: float) -> float:

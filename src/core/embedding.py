@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .fast.embedding import table_gradient
+from .fast.embedding import embedding
+from .fast.operation import operation
 from .fast.switch import is_on
 from .layer import Layer
 from .linear import check_size
@@ -30,20 +31,23 @@ class Embedding(Layer):
         self.weight = Tensor(0.1 * choose_generator(generator).standard_normal((count, size)))
 
     def forward(self, x: Tensor) -> Tensor:
+        check_ids(x.data, self.weight.shape[0])
+        if is_on():
+            return operation(embedding, x, self.weight)
         ids = x.data.copy()  # what is looked up now, should someone write into x.data before backward
-        count = self.weight.shape[0]
-        if ids.dtype.kind != "i":
-            raise TypeError(f"Embedding looks up integers, got {ids.dtype}: pass token ids")
-        if ids.size and not 0 <= ids.min() <= ids.max() < count:
-            raise ValueError(f"token ids go from 0 to {count - 1}, got {ids.min()} to {ids.max()}")
         out = Tensor(self.weight.data[ids])  # (..., size)
 
         def gradient_fn() -> None:
-            if is_on():
-                self.weight.receive(table_gradient(ids, out.received, self.weight.shape))
-                return
             grad = np.zeros(self.weight.shape, dtype=self.weight.dtype)
             np.add.at(grad, ids, out.grad)  # an id that occurs twice receives both gradients
             self.weight.grad += grad
 
         return out.attach(gradient_fn, (self.weight, x))
+
+
+def check_ids(ids: np.ndarray, count: int) -> None:
+    """Raise TypeError unless ids are integers, ValueError unless they are rows of a table of `count`."""
+    if ids.dtype.kind != "i":
+        raise TypeError(f"Embedding looks up integers, got {ids.dtype}: pass token ids")
+    if ids.size and not 0 <= ids.min() <= ids.max() < count:
+        raise ValueError(f"token ids go from 0 to {count - 1}, got {ids.min()} to {ids.max()}")

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from .fast.linear import linear
+from .fast.operation import operation
 from .fast.switch import is_on
 from .layer import Layer
 from .random import choose_generator
@@ -37,7 +38,7 @@ class Linear(Layer):
         if x.ndim == 0 or x.shape[-1] != inputs:
             raise ValueError(f"Linear takes {inputs} inputs in the last axis, got shape {x.shape}")
         if is_on() and x.dtype == self.weight.dtype:
-            return linear(x, self.weight, self.bias)
+            return operation(linear, x, self.weight, self.bias)
         y = x @ self.weight  # (..., inputs) @ (inputs, outputs) -> (..., outputs)
         return y if self.bias is None else y + self.bias
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .fast.layer_norm import layer_norm
+from .fast.operation import operation
 from .fast.switch import is_on
 from .layer import Layer
 from .linear import check_size
@@ -35,7 +36,7 @@ class LayerNorm(Layer):
         if x.ndim == 0 or x.shape[-1] != size:
             raise ValueError(f"LayerNorm({size}) needs {size} channels in the last axis, got shape {x.shape}")
         if is_on() and x.dtype == self.weight.dtype:
-            return layer_norm(x, self.weight, self.bias, self.eps)
+            return operation(layer_norm, x, self.weight, self.bias, eps=self.eps)
         # Summed in float64: a mean off by one float32 rounding, divided by sqrt(eps), shows in a row of equal numbers.
         mean = x.data.mean(axis=-1, keepdims=True, dtype=np.float64).astype(x.dtype)  # (..., 1)
         centred = x.data - mean  # (..., size)

@@ -1,8 +1,8 @@
 """The language model of this course, made of parts of `src.core`.
 
-Reading order: tokenizer, data, positions, embedding, attention, rotary, feed_forward, block, builder, model; then
-loss, trainer, sampling, cache, and one_token, for speed alone; at last what the command line is made of: saved,
-streaming, settings, training, calibration.
+Reading order: tokenizer, data, positions, embedding, attention, rotary, feed_forward, block, output, builder,
+model; then loss, trainer, sampling, cache; forms and one_token, for speed alone; at last what the command line is
+made of: saved, streaming, settings, training, calibration.
 """
 
 from .attention import GPTAttention
@@ -11,7 +11,8 @@ from .data import CharDataset, TokenDataset
 from .embedding import GPTEmbedding
 from .feed_forward import GPTFeedForward
 from .loss import GPTLoss
-from .model import GPT, GPTOutput
+from .model import GPT
+from .output import GPTOutput
 from .positions import LearnedPositions, PositionalEncoding, sinusoidal_positions
 from .rotary import RotaryAttention, rotated
 from .sampling import generate, probabilities

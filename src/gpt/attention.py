@@ -8,6 +8,7 @@ from ..core import Composite, Dropout, Linear, Tensor
 from ..core.attention import attention_weights
 from ..core.fast import is_on
 from ..core.fast.attention import causal_attention
+from ..core.fast.operation import operation
 from ..core.linear import check_size
 from .cache import LayerCache
 
@@ -48,7 +49,9 @@ class GPTAttention(Composite):
         shown = self.keep_weights and not Tensor.recording()
         if is_on() and cache is None and not shown and self.as_built():
             kept = self.dropout.draw((x.shape[0], self.heads, x.shape[1], x.shape[1]))
-            mixed = causal_attention(query, key, value, self.heads, kept, self.dropout.scale)
+            mixed = operation(
+                causal_attention, query, key, value, heads=self.heads, kept=kept, kept_scale=self.dropout.scale
+            )
             return self.dropout(self.output(mixed))
         query, key, value = self.split(query), self.split(key), self.split(value)  # (B, H, T, D)
         if cache is not None:

@@ -8,51 +8,20 @@ import numpy as np
 
 from ..core import Composite, Embedding, Layer, LayerNorm, Linear, Tensor
 from ..core.fast import is_on
-from ..core.fast.halves import in_halves
 from ..core.linear import check_size
 from ..core.random import choose_generator
 from ..core.trainer import evaluating
 from .attention import GPTAttention
-from .block import PER_TOKEN, BareTransformer, GPTTransformer, Identity, per_token, works_with
+from .block import GPTTransformer, Identity, per_token, works_with
 from .builder import Builder, build
 from .cache import Cache
 from .embedding import GPTEmbedding
 from .feed_forward import GPTFeedForward
+from .forms import known, through
+from .output import GPTOutput
 from .positions import LearnedPositions
-from .rotary import RotaryAttention
 
-# They treat the sequences of a batch apart.
-KNOWN = (*PER_TOKEN, GPTTransformer, BareTransformer, GPTAttention, RotaryAttention)
-HALVED_FROM = 300_000_000  # multiplications of a forward pass; below it twins and threads cost what they save
-
-
-class GPTOutput(Composite):
-    """Vectors (B, T, C) to a score, or logit, for each token that could come next: (B, T, V).
-
-    With `table`, the token table (V, C) of the embedding, the two share their weights.
-    """
-
-    def __init__(
-        self,
-        embedding_size: int,
-        vocab_size: int,
-        table: Tensor | None = None,
-        generator: np.random.Generator | None = None,
-    ):
-        linear = None if table is not None else Linear(embedding_size, vocab_size, bias=False, generator=generator)
-        self.linear = linear
-        self.table = table
-        super().__init__([] if linear is None else [linear])
-
-    @property
-    def weight(self) -> Tensor:
-        """(C, V), or the shared table (V, C)."""
-        return self.table if self.linear is None else self.linear.weight  # type: ignore[return-value]
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.linear is not None:
-            return self.linear(x)
-        return x @ self.weight.transpose((1, 0))  # (B, T, C) @ (C, V) -> (B, T, V)
+HALVED_FROM = 300_000_000  # multiplications of a forward pass; below it two threads cost what they save
 
 
 class GPT(Composite):
@@ -125,23 +94,19 @@ class GPT(Composite):
     def forward(self, x: Tensor, cache: Cache | None = None) -> Tensor:
         start = 0 if cache is None else cache.length
         self._check_ids(x, start)
+        parts = [self.embedding, *self.blocks, self.norm, self.output]
+        if cache is None and is_on() and all(map(known, parts)):
+            return through(parts, x, halves=self._worth_halving(x))
         h = self.embedding(x, start)  # (B, T) -> (B, T, C)
-        if cache is None and self._worth_halving(h):
-            h = in_halves(self.blocks, h)
-        else:
-            for index, block in enumerate(self.blocks):
-                h = block(h) if cache is None else block(h, cache.layers[index])
+        for index, block in enumerate(self.blocks):
+            h = block(h) if cache is None else block(h, cache.layers[index])
         if cache is not None:
             cache.check(start + x.shape[-1])
         return self.output(self.norm(h))  # (B, T, C) -> (B, T, V)
 
-    def _worth_halving(self, h: Tensor) -> bool:
-        """True for a training step long enough to be done in two halves, through blocks known to allow it."""
-        if not (is_on() and Tensor.recording() and h.differentiable and len(h.data) > 1):
-            return False
-        if h.data.size * 12 * h.shape[-1] * len(self.blocks) < HALVED_FROM:  # a usual block has 12 C^2 weights
-            return False
-        return all(_as_built(layer) for block in self.blocks for layer in block.layers_within())
+    def _worth_halving(self, x: Tensor) -> bool:
+        """True for a pass long enough to be done in two halves; a usual block has 12 C^2 weights."""
+        return len(x.data) > 1 and x.data.size * len(self.blocks) * 12 * self.embedding_size**2 >= HALVED_FROM
 
     def block_matrices(self) -> list[Tensor]:
         """The weight matrices inside the blocks, those that MuonOptimizer is for: no biases, tables or LayerNorms."""
@@ -186,16 +151,6 @@ class GPT(Composite):
             for layer, keep in zip(layers, before, strict=True):
                 layer.keep_weights = keep
         return [layer.weights for layer in layers if layer.weights is not None]
-
-
-def _as_built(layer: Layer) -> bool:
-    """True if the layer is of a known class, nobody replaced a method of it, and its weights are no results.
-
-    A twin would still call the first layer's own method, and could not send a gradient on to what a weight was
-    computed from.
-    """
-    computed = any(isinstance(value, Tensor) and value.computed for value in vars(layer).values())
-    return type(layer) in KNOWN and not replaced_methods(layer) and not computed
 
 
 def replaced_methods(layer: Layer) -> list[str]:

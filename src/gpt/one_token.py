@@ -20,7 +20,8 @@ from .block import GPTTransformer
 from .cache import Cache, LayerCache
 from .embedding import GPTEmbedding
 from .feed_forward import GPTFeedForward
-from .model import GPT, GPTOutput
+from .model import GPT
+from .output import GPTOutput
 from .positions import LearnedPositions
 from .rotary import RotaryAttention, turn, turns_of
 

@@ -21,8 +21,8 @@ class LearnedPositions(Layer):
         self.table = Embedding(context_size, embedding_size, generator)
 
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
-        places = _places(start, x.shape[-2], self.table.weight.shape[0])
-        return x + self.table(Tensor(places))  # (B, T, C) + (T, C)
+        rows = places(start, x.shape[-2], self.table.weight.shape[0])
+        return x + self.table(Tensor(rows))  # (B, T, C) + (T, C)
 
 
 class PositionalEncoding(Layer):
@@ -38,8 +38,8 @@ class PositionalEncoding(Layer):
         self.table = Tensor(sinusoidal_positions(max_length, embedding_size)).data  # in the current float type
 
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
-        places = _places(start, x.shape[-2], len(self.table))
-        return x + Tensor(self.table[places], dtype=self.table.dtype)  # (B, T, C) + (T, C)
+        rows = places(start, x.shape[-2], len(self.table))
+        return x + Tensor(self.table[rows], dtype=self.table.dtype)  # (B, T, C) + (T, C)
 
 
 def sinusoidal_positions(length: int, size: int) -> np.ndarray:
@@ -54,7 +54,8 @@ def sinusoidal_positions(length: int, size: int) -> np.ndarray:
     return np.where(columns % 2 == 0, np.sin(angles), np.cos(angles))
 
 
-def _places(start: int, count: int, length: int) -> np.ndarray:
+def places(start: int, count: int, length: int) -> np.ndarray:
+    """The places start, start + 1, ... of `count` tokens; raises ValueError when a table of `length` is too short."""
     if start + count > length:
         raise ValueError(f"the table has {length} positions, got tokens up to place {start + count}: crop the input")
     return np.arange(start, start + count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,30 +49,26 @@ def adamw_step(
     steps: int,
 ) -> None:
     """What AdamWOptimizer.update does to each, for parameters that all have a gradient and took `steps` with this."""
+    beta1, beta2 = betas
+    root = math.sqrt(1.0 - beta2**steps)  # m / (sqrt(v / root^2) + eps) is root m / (sqrt(v) + root eps)
     change = np.concatenate([parameter.received.reshape(-1) for parameter in parameters])  # first the gradients
-    _replace(change, means.row, squares.row, lr, betas, eps, steps)
+    _replace(change, means.row, squares.row, betas, root * eps, root * lr / (1.0 - beta1**steps))
     start = 0
     for parameter in parameters:
-        size = parameter.data.size
-        if parameter.ndim >= 2:
-            np.multiply(parameter.data, 1.0 - lr * weight_decay, out=parameter.data)
-        parameter.data -= change[start : start + size].reshape(parameter.shape)
-        start += size
+        numbers = parameter.data
+        stop = start + numbers.size
+        if numbers.ndim >= 2:
+            numbers *= 1.0 - lr * weight_decay
+        numbers -= change[start:stop].reshape(numbers.shape)
+        parameter.data = numbers  # says that they have changed
+        start = stop
 
 
 def _replace(
-    grad: np.ndarray,
-    mean: np.ndarray,
-    square: np.ndarray,
-    lr: float,
-    betas: tuple[float, float],
-    eps: float,
-    steps: int,
+    grad: np.ndarray, mean: np.ndarray, square: np.ndarray, betas: tuple[float, float], eps: float, rate: float
 ) -> None:
-    """Update the rows of averages, and put what is to be taken from the parameters in place of the gradients."""
+    """Update rows of averages, and put rate * mean / (sqrt(square) + eps) in place of the gradients."""
     beta1, beta2 = betas
-    rate = lr / (1.0 - beta1**steps)
-    correction = 1.0 / (1.0 - beta2**steps)
 
     def work(part: slice) -> None:
         g, m, v = grad[part], mean[part], square[part]
@@ -82,10 +79,9 @@ def _replace(
         g *= 1.0 - beta1
         m *= beta1
         m += g
-        np.multiply(v, correction, out=scratch)
-        np.sqrt(scratch, out=scratch)
+        np.sqrt(v, out=scratch)
         scratch += eps
         np.divide(m, scratch, out=g)
         g *= rate
 
-    share_blocks(work, len(grad), 1, passes=12)
+    share_blocks(work, len(grad), 1, passes=11)

@@ -1,26 +1,33 @@
-"""Causal attention of several heads as one operation, for some sequences at a time, without storing the weights.
+"""Causal attention of several heads, for some sequences at a time, without storing the weights.
 
 A full table of weights is the largest array of a training step. Here it is made for a few sequences, used while it is
 in the cache and dropped; for the way back, which needs it again, only the logarithm of each row's sum is kept
-(Dao et al. 2022, section 3.1).
+(Dao et al. 2022, section 3.1). A table that fits the cache as a whole is kept.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from ..masking import causal_mask
-from ..tensor import Tensor
-from .threads import BLOCK, PASS, share
+from .operation import Back
+from .threads import PASS, blocks, filled, one_block, share
+
+SAFE = 50.0  # a score between -50 and 50 may go into exp: sums of thousands of them stay finite, and far from zero
 
 
 def causal_attention(
-    query: Tensor, key: Tensor, value: Tensor, heads: int, kept: np.ndarray | None = None, kept_scale: float = 1.0
-) -> Tensor:
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    heads: int,
+    kept: np.ndarray | None = None,
+    kept_scale: float = 1.0,
+) -> tuple[np.ndarray, Back]:
     """Query (B, Tq, C), key (B, Tk, C) and value (B, Tk, E) to (B, Tq, E), with H heads that divide C and E.
 
     Head h has channels h * D to (h + 1) * D, D = C / H, and of the values E / H in the same way. Queries are the last
@@ -29,12 +36,15 @@ def causal_attention(
     """
     batch, queries, size = query.shape
     keys = key.shape[1]
-    q, k, v = (split(tensor.data, heads) for tensor in (query, key, value))
+    arrays = query, key, value
+    q, k, v = (split(array, heads) for array in arrays)
     scale = 1.0 / math.sqrt(size // heads)
     forbidden = _forbidden(queries, keys, q.dtype)
-    ones = np.ones((keys, 1), dtype=q.dtype)
     result = np.empty((batch, queries, value.shape[-1]), dtype=q.dtype)
     mixed = split(result, heads)
+    table = heads * queries * keys  # weights of one sequence
+    small = one_block(batch * table) and kept is None
+    stored: list[np.ndarray] = []  # the weights, if they are small
     logsums = np.empty((batch, heads, queries, 1), dtype=q.dtype)
 
     def drop(numbers: np.ndarray, part: slice) -> None:
@@ -44,29 +54,32 @@ def causal_attention(
 
     def forward(part: slice) -> None:
         scores = _scores(q[part], k[part], scale, forbidden)
-        highest = scores.max(axis=-1, keepdims=True)
-        scores -= highest
+        highest = _shift(scores)
         np.exp(scores, out=scores)
-        total = scores @ ones  # BLAS adds up faster than NumPy's reductions
+        total = scores @ filled(keys, 1.0, q.dtype)  # BLAS adds up faster than NumPy's reductions
+        if small:
+            scores /= total
+            stored.append(scores)
+            np.matmul(scores, v[part], out=mixed[part])
+            return
         drop(scores, part)
         np.matmul(scores, v[part], out=mixed[part])
         mixed[part] /= total
         np.log(total, out=total)
         np.add(total, highest, out=logsums[part])
 
-    table = heads * queries * keys  # weights of one sequence
-    _share_sequences(forward, batch, table, 2 * size // heads + 8 * PASS)
-    out = Tensor(result)
+    def again(part: slice) -> np.ndarray:
+        weights = _scores(q[part], k[part], scale, forbidden)
+        weights -= logsums[part]
+        return np.exp(weights, out=weights)
 
-    def gradient_fn() -> None:
-        given = split(out.received, heads)
-        grads = [np.empty(tensor.shape, dtype=q.dtype) for tensor in (query, key, value)]
-        q_grad, k_grad, v_grad = (split(grad, heads) for grad in grads)
+    def back(grad: np.ndarray, _: bool = True) -> tuple[np.ndarray, ...]:
+        given = split(grad, heads)
+        grads = tuple(np.empty(array.shape, dtype=q.dtype) for array in arrays)
+        q_grad, k_grad, v_grad = (split(each, heads) for each in grads)
 
         def backward(part: slice) -> None:
-            weights = _scores(q[part], k[part], scale, forbidden)
-            weights -= logsums[part]
-            np.exp(weights, out=weights)
+            weights = stored[0] if small else again(part)
             change = given[part] @ v[part].swapaxes(-1, -2)  # of the weights
             drop(change, part)
             change -= np.vecdot(given[part], mixed[part])[..., None]
@@ -78,11 +91,10 @@ def causal_attention(
             np.matmul(change.swapaxes(-1, -2), q[part], out=k_grad[part])
 
         _share_sequences(backward, batch, table, 5 * size // heads + 8 * PASS)
-        for tensor, grad in zip((query, key, value), grads, strict=True):
-            if tensor.differentiable:
-                tensor.receive(grad)
+        return grads
 
-    return out.attach(gradient_fn, (query, key, value))
+    _share_sequences(forward, batch, table, 2 * size // heads + 8 * PASS)
+    return result, back
 
 
 def split(x: np.ndarray, heads: int) -> np.ndarray:
@@ -100,14 +112,29 @@ def _scores(q: np.ndarray, k: np.ndarray, scale: float, forbidden: np.ndarray | 
     return scores
 
 
+def _shift(scores: np.ndarray) -> np.ndarray | float:
+    """Take the highest of each row from it, so that exp can neither overflow nor vanish; return what was taken.
+
+    Mostly no score is large, and then nothing is taken: that is much faster to find out. A row holds the score of the
+    token itself, which no mask forbids.
+    """
+    own = np.diagonal(scores, scores.shape[-1] - scores.shape[-2], axis1=-2, axis2=-1)
+    if scores.max(initial=0.0) < SAFE and own.min(initial=0.0) > -SAFE:  # not if one is NaN
+        return 0.0
+    highest = scores.max(axis=-1, keepdims=True)
+    scores -= highest
+    return highest
+
+
 def _share_sequences(work: Callable[[slice], object], batch: int, table: int, each: int) -> None:
     """`work(part)` for groups of sequences whose tables of weights, of `table` numbers each, fit the cache.
 
     `each` is how many multiplications a weight takes, as `share` counts them.
     """
-    step = max(1, BLOCK // table)
-    parts = [slice(start, min(start + step, batch)) for start in range(0, batch, step)]
-    share([lambda part=part: work(part) for part in parts], batch * table * each)  # type: ignore[misc]
+    if one_block(batch * table):
+        work(slice(0, batch))
+    else:
+        share([partial(work, part) for part in blocks(batch, table)], batch * table * each)
 
 
 @lru_cache(maxsize=4)

@@ -2,62 +2,57 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from ..tensor import Tensor
-from .threads import blocks, share_blocks
+from .operation import Back
+from .threads import block_rows, filled, ones, share_blocks
 
 
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, Back]:
     """(x - mean) / sqrt(variance + eps) * weight + bias, (..., C) to the same shape."""
     size = x.shape[-1]
-    rows = x.data.reshape(-1, size)  # (N, C)
-    result = np.empty_like(rows)
-    shares = np.full((size, 1), 1.0 / size, dtype=rows.dtype)  # BLAS adds up faster than NumPy's reductions
-    mean, inverse = np.empty((2, len(rows), 1), dtype=rows.dtype)
+    rows = x.reshape(-1, size)  # (N, C)
+    count, dtype = len(rows), rows.dtype
+    normal, result = np.empty_like(rows), np.empty_like(rows)
+    inverse = np.empty((count, 1), dtype=dtype)
+    shares = filled(size, 1.0 / size, dtype)  # (C, 1): BLAS adds up faster than NumPy's reductions
 
     def forward(part: slice) -> None:
-        average = rows[part] @ shares  # (n, C) @ (C, 1) -> (n, 1)
-        centred = np.subtract(rows[part], average, out=result[part])
-        left = centred @ shares  # what rounding has left of the mean
-        centred -= left
-        np.add(average, left, out=mean[part])
-        variance = np.vecdot(centred, centred)[:, None]
-        variance *= 1.0 / size
-        variance += eps
-        np.sqrt(variance, out=variance)
-        np.divide(1.0, variance, out=inverse[part])
-        centred *= inverse[part]
-        centred *= weight.data
-        centred += bias.data
+        given, centred, y, root = rows[part], normal[part], result[part], inverse[part]
+        np.subtract(given, given @ shares, out=centred)  # (n, C) - (n, 1)
+        centred -= centred @ shares  # what rounding has left of the mean
+        np.vecdot(centred, centred, out=root[:, 0])
+        root += size * eps  # size times (variance + eps)
+        np.sqrt(root, out=root)
+        np.divide(math.sqrt(size), root, out=root)
+        centred *= root
+        np.multiply(centred, weight, out=y)
+        y += bias
 
-    share_blocks(forward, len(rows), size)
-    out = Tensor(result.reshape(x.shape))
-
-    def gradient_fn() -> None:
-        given, x_grad = out.received.reshape(rows.shape), np.empty_like(rows)
-        starts = {part.start: index for index, part in enumerate(blocks(len(rows), size))}
-        sums = np.empty((2, len(starts), size), dtype=rows.dtype)  # one row a block: added in order, whoever was first
-
-        weighted = shares * weight.data[:, None]  # (C, 1)
+    def back(grad: np.ndarray, wanted: bool = True) -> tuple[np.ndarray | None, ...]:
+        grads, x_grad = grad.reshape(count, size), np.empty((count, size), dtype=dtype)
+        weighted = shares * weight[:, None]  # (C, 1)
+        step = block_rows(size)
+        number = -(-count // step)
+        sums = np.empty((2, number, size), dtype=dtype)  # one row a block: added in order, whoever was first
 
         def backward(part: slice) -> None:
-            normal = rows[part] - mean[part]
-            normal *= inverse[part]
-            product = given[part] * normal
-            ones = np.ones(len(product), dtype=rows.dtype)
-            np.matmul(ones, product, out=sums[0, starts[part.start]])
-            np.matmul(ones, given[part], out=sums[1, starts[part.start]])
-            scaled = np.multiply(given[part], weight.data, out=x_grad[part])
-            normal *= product @ weighted  # the part of the gradient that would only stretch the row
-            scaled -= given[part] @ weighted  # and the part that would only move it
-            scaled -= normal
+            g, along, scaled = grads[part], normal[part], x_grad[part]
+            one, index = ones(len(g), dtype), part.start // step
+            np.multiply(g, along, out=scaled)
+            np.matmul(one, scaled, out=sums[0, index])
+            np.matmul(one, g, out=sums[1, index])
+            along *= scaled @ weighted  # the part of the gradient that would only stretch the row
+            along += g @ weighted  # and the part that would only move it
+            np.multiply(g, weight, out=scaled)
+            scaled -= along
             scaled *= inverse[part]
 
-        share_blocks(backward, len(rows), size)
-        weight.receive(sums[0].sum(axis=0))
-        bias.receive(sums[1].sum(axis=0))
-        if x.differentiable:
-            x.receive(x_grad.reshape(x.shape))
+        share_blocks(backward, count, size)
+        weight_grad, bias_grad = ones(number, dtype) @ sums
+        return x_grad.reshape(x.shape) if wanted else None, weight_grad, bias_grad
 
-    return out.attach(gradient_fn, (x, weight, bias))
+    share_blocks(forward, count, size)
+    return result.reshape(x.shape), back

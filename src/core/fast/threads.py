@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from .memory import keep_freed_memory
 
@@ -36,8 +38,7 @@ def share(tasks: Iterable[Task], work: int) -> None:
         for task in waiting:
             task()
 
-    alone = len(tasks) < 2 or work < WORTHWHILE or _apart.busy
-    helpers = [] if alone else _submit(take, min(count(), len(tasks)) - 1)
+    helpers = _submit(take, min(count(), len(tasks)) - 1) if len(tasks) > 1 and shares(work) else []
     try:
         take()
     finally:  # one that has not begun is not needed any more; of the others none may go on behind the caller's back
@@ -81,24 +82,47 @@ def share_apart(tasks: Iterable[Task]) -> None:
     share([partial(alone, task) for task in tasks], WORTHWHILE)
 
 
-def works_apart() -> bool:
-    """True inside a task of `share_apart`."""
-    return _apart.busy
+def shares(work: int) -> bool:
+    """True if so many operations are worth handing over, and this thread is not there for a task of `share_apart`."""
+    return work >= WORTHWHILE and not _apart.busy
+
+
+def block_rows(width: int) -> int:
+    """How many rows of so many numbers make a block."""
+    return max(1, BLOCK // max(width, 1))
 
 
 def blocks(rows: int, width: int) -> Iterator[slice]:
     """Consecutive slices of `rows` rows, `width` numbers each, that are about as large as BLOCK."""
-    step = max(1, BLOCK // max(width, 1))
+    step = block_rows(width)
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def one_block(numbers: int) -> bool:
+    """True if so many numbers are not cut into blocks."""
+    return numbers <= BLOCK
 
 
 def share_blocks(work: Callable[[slice], object], rows: int, width: int, passes: int = 8) -> None:
     """`work(part)` for all blocks of rows."""
-    parts = list(blocks(rows, width))
-    if len(parts) == 1:
-        work(parts[0])
-        return
-    share([lambda part=part: work(part) for part in parts], rows * width * passes * PASS)  # type: ignore[misc]
+    if one_block(rows * width):
+        work(slice(0, rows))
+    else:
+        share([partial(work, part) for part in blocks(rows, width)], rows * width * passes * PASS)
+
+
+@lru_cache(maxsize=64)
+def filled(count: int, value: float, dtype: np.dtype) -> np.ndarray:
+    """The column (count, 1) of one number, read-only: `x @ filled(...)` adds up rows, faster than NumPy does."""
+    column = np.full((count, 1), value, dtype=dtype)
+    column.flags.writeable = False
+    return column
+
+
+@lru_cache(maxsize=64)
+def ones(count: int, dtype: np.dtype) -> np.ndarray:
+    """(count,), read-only: `ones(...) @ x` adds up columns."""
+    return filled(count, 1.0, dtype).reshape(-1)
 
 
 @cache

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from src.core import GELU, AdamWOptimizer, Dropout, Embedding, LayerNorm, Linear, Tensor
-from src.core.fast import attention, is_on, plain, threads
+from src.core.fast import gelu, is_on, plain, threads
 from src.core.fast.attention import causal_attention
 from src.gpt import GPT, BareTransformer, GPTAttention, GPTLoss, GPTTrainer
 
@@ -18,7 +18,7 @@ SHAPES = [(1, 1, 8), (2, 5, 8), (3, 70, 8), (5, 300, 64)]  # the last ones are c
 def small_blocks(monkeypatch):
     """So that arrays of some thousand numbers, too, are cut into blocks, the last of them shorter than the others."""
     monkeypatch.setattr(threads, "BLOCK", 1000)
-    monkeypatch.setattr(attention, "BLOCK", 1000)
+    monkeypatch.setattr(gelu, "KEPT", 2000)
 
 
 def both(make, *inputs):
@@ -99,10 +99,9 @@ def test_attention_with_dropout(rate, rng):
 
 
 def test_attention_of_the_last_queries_only(rng):
-    key, value = Tensor(rng.standard_normal((2, 9, 8))), Tensor(rng.standard_normal((2, 9, 8)))
-    query = Tensor(rng.standard_normal((2, 9, 8)))
-    whole = causal_attention(query, key, value, 2).data
-    last = causal_attention(Tensor(query.data[:, 6:]), key, value, 2).data
+    query, key, value = rng.standard_normal((3, 2, 9, 8))
+    whole, _ = causal_attention(query, key, value, 2)
+    last, _ = causal_attention(query[:, 6:], key, value, 2)
     np.testing.assert_allclose(last, whole[:, 6:], rtol=1e-6, atol=1e-6)
 
 
@@ -193,35 +192,50 @@ def test_plain_is_restored_after_an_error():
     assert is_on()
 
 
+def single_layers():
+    """Layers by themselves, so that each takes its own fast form."""
+    x = Tensor(np.ones((1, 4, 8)))
+    Linear(8, 8)(x), GELU("tanh")(x), LayerNorm(8)(x), Embedding(8, 8)(Tensor([1])), GPTAttention(8)(x)
+
+
+PLACES = {
+    train: [
+        "src.core.fast.forms.embedding",
+        "src.core.fast.forms.linear",
+        "src.core.fast.forms.layer_norm",
+        "src.core.fast.forms.gelu_tanh",
+        "src.core.optimizer.adamw_step",
+        "src.gpt.forms.causal_attention",
+        "src.gpt.model.through",
+    ],
+    single_layers: [
+        "src.core.embedding.embedding",
+        "src.core.linear.linear",
+        "src.core.normalization.layer_norm",
+        "src.core.activation.gelu_tanh",
+        "src.gpt.attention.causal_attention",
+    ],
+}
+
+
+def broken(*_, **__):
+    raise AssertionError("the fast form was used")
+
+
 def test_plain_forms_run_inside_plain(monkeypatch):
     """The switch reaches every place that has two forms: with the fast ones broken, plain() still computes."""
-    import src.core.activation
-    import src.core.embedding
-    import src.core.linear
-    import src.core.normalization
-    import src.core.optimizer
-    import src.gpt.attention
+    for work, places in PLACES.items():
+        for place in places:
+            monkeypatch.setattr(place, broken)
+        with plain():
+            work()
 
-    def broken(*_, **__):
-        raise AssertionError("the fast form was used")
 
-    places = [
-        (src.core.linear, "linear"),
-        (src.core.activation, "gelu_tanh"),
-        (src.core.normalization, "layer_norm"),
-        (src.core.embedding, "table_gradient"),
-        (src.core.optimizer, "adamw_step"),
-        (src.gpt.attention, "causal_attention"),
-    ]
-    for module, name in places:
-        monkeypatch.setattr(module, name, broken)
-    with plain():
-        train(steps=1)
-    for module, name in places:
-        monkeypatch.undo()
-        monkeypatch.setattr(module, name, broken)
-        with pytest.raises(AssertionError, match="the fast form"):
-            train(steps=1)
+@pytest.mark.parametrize(("work", "place"), [(work, place) for work, places in PLACES.items() for place in places])
+def test_each_fast_form_is_used_where_it_is_meant_to_be(work, place, monkeypatch):
+    monkeypatch.setattr(place, broken)
+    with pytest.raises(AssertionError, match="the fast form"):
+        work()
 
 
 def test_a_subclass_with_its_own_update_keeps_it():
@@ -311,24 +325,29 @@ def test_halves_give_what_the_whole_gives_on_any_number_of_threads(options, monk
             np.testing.assert_allclose(array, whole[1][name], rtol=1e-8, atol=1e-9, err_msg=name)
 
 
-def test_halves_are_used_for_long_steps_of_known_layers_only(monkeypatch):
+def test_halves_are_used_for_long_passes_of_known_layers_only(monkeypatch):
     class Own(GPTAttention):
         pass
 
     taken = []
-    monkeypatch.setattr("src.gpt.model.in_halves", lambda layers, h: taken.append(1) or h)
+
+    def through(parts, x, halves):
+        taken.append(halves)
+        return x
+
+    monkeypatch.setattr("src.gpt.model.through", through)
     ids, long = Tensor(np.zeros((2, 32), dtype=int)), dict(vocab_size=11, context_size=32, blocks=2)
     monkeypatch.setattr("src.gpt.model.HALVED_FROM", 2 * 32 * 2 * 12 * 64 * 64)
     GPT(**long, embedding_size=64)(ids)
-    assert taken == [1]
     GPT(**long, embedding_size=63)(ids)
-    GPT(**long, embedding_size=64, attention=Own)(ids)
     GPT(**long, embedding_size=64)(Tensor(ids.data[:1]))
     with Tensor.no_grad():
         GPT(**long, embedding_size=64)(ids)
+    assert taken == [True, False, False, True]
+    GPT(**long, embedding_size=64, attention=Own)(ids)
     with plain():
         GPT(**long, embedding_size=64)(ids)
-    assert taken == [1]
+    assert len(taken) == 4
 
 
 def test_dropout_differs_between_the_halves(monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from src.core import Linear, Tensor
-from src.core.fast.halves import in_halves
+from src.core.fast.layers import through
 from src.gpt import GPT, GPTLoss
 from src.gpt.rotary import POSITIONS
 
@@ -61,9 +61,9 @@ def test_rotary_attention_is_halved_too(monkeypatch):
     with Tensor.precision(np.float64):
         model = GPT(11, 8, 16, 2, heads=2, generator=np.random.default_rng(3), **POSITIONS["rotary"])
         passes = []
-        monkeypatch.setattr("src.gpt.model.in_halves", lambda *given: passes.append(1) or in_halves(*given))
+        monkeypatch.setattr("src.gpt.model.through", lambda *given, **how: passes.append(how) or through(*given, **how))
         assert_same_in_halves(model, monkeypatch)
-        assert passes == [1]
+        assert passes == [{"halves": False}, {"halves": True}]
 
 
 def test_gradients_of_two_passes_add_up(model, monkeypatch):
