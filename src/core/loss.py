@@ -62,14 +62,11 @@ class CrossEntropyLoss(Loss):
         self.ignore_index = ignore_index
 
     def count(self, y: Tensor) -> int:
-        return int(self._counted(y.data).sum())
+        return len(self._counted(y.data.reshape(-1)))
 
     def loss(self, p: Tensor, y: Tensor) -> Tensor:
-        counted = self._check(p, y)
-        size = p.shape[-1]
-        rows = np.flatnonzero(counted)
-        targets = y.data.reshape(-1)[rows]
-        logits = p.data.reshape(-1, size)  # (N, V)
+        rows, targets = self._check(p, y)
+        logits = p.data.reshape(-1, p.shape[-1])  # (N, V)
         count = max(len(rows), 1)
         shifted = logits - logits.max(axis=-1, keepdims=True)
         exps = np.exp(shifted)
@@ -80,18 +77,21 @@ class CrossEntropyLoss(Loss):
         def gradient_fn() -> None:
             grad = exps / total  # softmax
             grad[rows, targets] -= 1.0  # minus one-hot
-            grad[~counted] = 0.0
             grad *= out.grad / count
+            if len(rows) < len(grad):
+                grad[np.delete(np.arange(len(grad)), rows)] = 0.0  # targets that do not count
             p.grad += grad.reshape(p.shape)
 
         return out.attach(gradient_fn, (p,))
 
     def _counted(self, targets: np.ndarray) -> np.ndarray:
-        """True for each target that counts, as one row."""
-        targets = targets.reshape(-1)
-        return np.ones(len(targets), dtype=bool) if self.ignore_index is None else targets != self.ignore_index
+        """The places of the targets that count, in one row of them."""
+        if self.ignore_index is None:
+            return np.arange(len(targets))
+        return np.flatnonzero(targets != self.ignore_index)
 
-    def _check(self, p: Tensor, y: Tensor) -> np.ndarray:
+    def _check(self, p: Tensor, y: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the targets that count, and these targets."""
         if y.dtype.kind != "i":
             raise TypeError(f"targets are integers, got {y.dtype}: pass the index of the right class")
         if p.ndim < 1 or p.shape[:-1] != y.shape or p.dtype.kind != "f":
@@ -99,15 +99,16 @@ class CrossEntropyLoss(Loss):
                 f"logits {p.shape} of {p.dtype} and targets {y.shape} do not fit: "
                 "logits are floats with the shape of the targets and one more axis for the classes"
             )
-        counted = self._counted(y.data)
-        wrong = y.data.reshape(-1)[counted]
-        wrong = wrong[(wrong < 0) | (wrong >= p.shape[-1])]
+        targets = y.data.reshape(-1)
+        rows = self._counted(targets)
+        targets = targets[rows]
+        wrong = targets[(targets < 0) | (targets >= p.shape[-1])]
         if len(wrong):
             raise ValueError(
                 f"targets go from 0 to {p.shape[-1] - 1}, got {wrong[0]}: "
                 "use CrossEntropyLoss(ignore_index=...) for padding"
             )
-        return counted
+        return rows, targets
 
 
 def _tensor(value: Any) -> Tensor:

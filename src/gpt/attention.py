@@ -69,9 +69,9 @@ class GPTAttention(Composite):
     def as_built(self) -> bool:
         """True if nobody has replaced what the fast form does by itself."""
         known = (
-            (self.split, GPTAttention.split),
-            (self.merge, GPTAttention.merge),
-            (getattr(self.dropout, "forward", None), Dropout.forward),
+            (self.split, SPLIT),
+            (self.merge, MERGE),
+            (getattr(self.dropout, "forward", None), DROP),
         )
         return all(getattr(method, "__func__", None) is usual for method, usual in known)
 
@@ -84,3 +84,6 @@ class GPTAttention(Composite):
         """(B, H, T, D) back to (B, T, C), the inverse of `split`."""
         batch, heads, time, size = x.shape
         return x.transpose((0, 2, 1, 3)).reshape(batch, time, heads * size)
+
+
+SPLIT, MERGE, DROP = GPTAttention.split, GPTAttention.merge, Dropout.forward  # should someone replace them in the class

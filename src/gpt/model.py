@@ -21,7 +21,7 @@ from .forms import known, through
 from .output import GPTOutput
 from .positions import LearnedPositions
 
-HALVED_FROM = 300_000_000  # multiplications of a forward pass; below it two threads cost what they save
+HALVED_FROM = 40_000_000  # multiplications in one block on its way forward; below it two threads cost what they save
 
 
 class GPT(Composite):
@@ -106,7 +106,7 @@ class GPT(Composite):
 
     def _worth_halving(self, x: Tensor) -> bool:
         """True for a pass long enough to be done in two halves; a usual block has 12 C^2 weights."""
-        return len(x.data) > 1 and x.data.size * len(self.blocks) * 12 * self.embedding_size**2 >= HALVED_FROM
+        return len(x.data) > 1 and x.data.size * 12 * self.embedding_size**2 >= HALVED_FROM
 
     def block_matrices(self) -> list[Tensor]:
         """The weight matrices inside the blocks, those that MuonOptimizer is for: no biases, tables or LayerNorms."""

@@ -70,8 +70,7 @@ def _replace(
     """Update rows of averages, and put rate * mean / (sqrt(square) + eps) in place of the gradients."""
     beta1, beta2 = betas
 
-    def work(part: slice) -> None:
-        g, m, v = grad[part], mean[part], square[part]
+    def work(g: np.ndarray, m: np.ndarray, v: np.ndarray) -> None:
         scratch = g * g
         scratch *= 1.0 - beta2
         v *= beta2
@@ -84,4 +83,4 @@ def _replace(
         np.divide(m, scratch, out=g)
         g *= rate
 
-    share_blocks(work, len(grad), 1, passes=11)
+    share_blocks(work, grad, mean, square, passes=11)

@@ -18,30 +18,30 @@ def gelu_tanh(x: np.ndarray) -> tuple[np.ndarray, Back]:
     """x times the gate 1 / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3); any shape."""
     numbers = x.reshape(-1)
     result = np.empty_like(numbers)
-    gates = np.empty_like(numbers) if numbers.size <= KEPT else None
+    gates = [np.empty_like(numbers)] if numbers.size <= KEPT else []
 
-    def forward(part: slice) -> None:
-        gate = gate_of(numbers[part], None if gates is None else gates[part])
-        np.multiply(numbers[part], gate, out=result[part])
+    def forward(x: np.ndarray, y: np.ndarray, gate: np.ndarray | None = None) -> None:
+        np.multiply(x, gate_of(x, gate), out=y)
+
+    def backward(
+        g: np.ndarray, x: np.ndarray, y: np.ndarray, change: np.ndarray, gate: np.ndarray | None = None
+    ) -> None:
+        gate = gate_of(x) if gate is None else gate
+        slope = x * x
+        slope *= TWICE * 3.0 * CUBIC
+        slope += TWICE  # the derivative of 2 u
+        np.subtract(1.0, gate, out=change)
+        change *= y  # first, so that 0 times a large number stays 0
+        change *= slope
+        change += gate  # gate + x gate (1 - gate) (2 u)'
+        change *= g
 
     def back(grad: np.ndarray, _: bool = True) -> tuple[np.ndarray]:
-        given, x_grad = grad.reshape(-1), np.empty_like(numbers)
+        x_grad = np.empty_like(numbers)
+        share_blocks(backward, grad.reshape(-1), numbers, result, x_grad, *gates)
+        return (x_grad.reshape(grad.shape),)
 
-        def backward(part: slice) -> None:
-            gate = gate_of(numbers[part]) if gates is None else gates[part]
-            slope = numbers[part] * numbers[part]
-            slope *= TWICE * 3.0 * CUBIC
-            slope += TWICE  # the derivative of 2 u
-            change = np.subtract(1.0, gate, out=x_grad[part])
-            change *= result[part]  # first, so that 0 times a large number stays 0
-            change *= slope
-            change += gate  # gate + x gate (1 - gate) (2 u)'
-            change *= given[part]
-
-        share_blocks(backward, numbers.size, 1)
-        return (x_grad.reshape(x.shape),)
-
-    share_blocks(forward, numbers.size, 1)
+    share_blocks(forward, numbers, result, *gates)
     return result.reshape(x.shape), back
 
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 import numpy as np
 
 from .operation import Back
-from .threads import block_rows, filled, ones, share_blocks
+from .threads import filled, ones, share_blocks
 
 
 def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, Back]:
     """(x - mean) / sqrt(variance + eps) * weight + bias, (..., C) to the same shape."""
     size = x.shape[-1]
     rows = x.reshape(-1, size)  # (N, C)
-    count, dtype = len(rows), rows.dtype
     normal, result = np.empty_like(rows), np.empty_like(rows)
-    inverse = np.empty((count, 1), dtype=dtype)
-    shares = filled(size, 1.0 / size, dtype)  # (C, 1): BLAS adds up faster than NumPy's reductions
+    inverse = np.empty((len(rows), 1), dtype=rows.dtype)
+    shares = filled(size, 1.0 / size, rows.dtype)  # (C, 1): BLAS adds up faster than NumPy's reductions
 
-    def forward(part: slice) -> None:
-        given, centred, y, root = rows[part], normal[part], result[part], inverse[part]
+    def forward(given: np.ndarray, centred: np.ndarray, y: np.ndarray, root: np.ndarray) -> None:
         np.subtract(given, given @ shares, out=centred)  # (n, C) - (n, 1)
         centred -= centred @ shares  # what rounding has left of the mean
         np.vecdot(centred, centred, out=root[:, 0])
@@ -32,27 +31,25 @@ def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) 
         y += bias
 
     def back(grad: np.ndarray, wanted: bool = True) -> tuple[np.ndarray | None, ...]:
-        grads, x_grad = grad.reshape(count, size), np.empty((count, size), dtype=dtype)
+        x_grad = np.empty_like(normal)
         weighted = shares * weight[:, None]  # (C, 1)
-        step = block_rows(size)
-        number = -(-count // step)
-        sums = np.empty((2, number, size), dtype=dtype)  # one row a block: added in order, whoever was first
 
-        def backward(part: slice) -> None:
-            g, along, scaled = grads[part], normal[part], x_grad[part]
-            one, index = ones(len(g), dtype), part.start // step
+        def backward(g: np.ndarray, along: np.ndarray, scaled: np.ndarray, root: np.ndarray) -> np.ndarray:
+            sums = np.empty((2, size), dtype=g.dtype)  # the gradients of weight and bias
+            one = ones(len(g), g.dtype)
             np.multiply(g, along, out=scaled)
-            np.matmul(one, scaled, out=sums[0, index])
-            np.matmul(one, g, out=sums[1, index])
+            np.matmul(one, scaled, out=sums[0])
+            np.matmul(one, g, out=sums[1])
             along *= scaled @ weighted  # the part of the gradient that would only stretch the row
             along += g @ weighted  # and the part that would only move it
             np.multiply(g, weight, out=scaled)
             scaled -= along
-            scaled *= inverse[part]
+            scaled *= root
+            return sums
 
-        share_blocks(backward, count, size)
-        weight_grad, bias_grad = ones(number, dtype) @ sums
-        return x_grad.reshape(x.shape) if wanted else None, weight_grad, bias_grad
+        sums = share_blocks(backward, grad.reshape(normal.shape), normal, x_grad, inverse)
+        weight_grad, bias_grad = reduce(np.add, sums)
+        return x_grad.reshape(grad.shape) if wanted else None, weight_grad, bias_grad
 
-    share_blocks(forward, count, size)
+    share_blocks(forward, rows, normal, result, inverse)
     return result.reshape(x.shape), back

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -87,14 +87,9 @@ def shares(work: int) -> bool:
     return work >= WORTHWHILE and not _apart.busy
 
 
-def block_rows(width: int) -> int:
-    """How many rows of so many numbers make a block."""
-    return max(1, BLOCK // max(width, 1))
-
-
 def blocks(rows: int, width: int) -> Iterator[slice]:
     """Consecutive slices of `rows` rows, `width` numbers each, that are about as large as BLOCK."""
-    step = block_rows(width)
+    step = max(1, BLOCK // max(width, 1))
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
@@ -103,12 +98,19 @@ def one_block(numbers: int) -> bool:
     return numbers <= BLOCK
 
 
-def share_blocks(work: Callable[[slice], object], rows: int, width: int, passes: int = 8) -> None:
-    """`work(part)` for all blocks of rows."""
-    if one_block(rows * width):
-        work(slice(0, rows))
-    else:
-        share([partial(work, part) for part in blocks(rows, width)], rows * width * passes * PASS)
+def share_blocks(work: Callable[..., Any], *arrays: np.ndarray, passes: int = 8) -> list[Any]:
+    """`work(*pieces)` for all blocks of rows of arrays that have equally many; the results, in order."""
+    rows, numbers = len(arrays[0]), arrays[0].size
+    if one_block(numbers):
+        return [work(*arrays)]
+    parts = list(blocks(rows, numbers // rows))
+    results: list[Any] = [None] * len(parts)
+
+    def store(index: int, part: slice) -> None:
+        results[index] = work(*[array[part] for array in arrays])
+
+    share([partial(store, *each) for each in enumerate(parts)], numbers * passes * PASS)
+    return results
 
 
 @lru_cache(maxsize=64)

@@ -6,7 +6,16 @@ import pickle
 import numpy as np
 import pytest
 
-from src.core import GELU, AdamWOptimizer, Dropout, Embedding, LayerNorm, Linear, Tensor
+from src.core import (
+    GELU,
+    AdamWOptimizer,
+    Dropout,
+    Embedding,
+    LayerNorm,
+    Linear,
+    Tensor,
+    scaled_dot_product_attention,
+)
 from src.core.fast import gelu, is_on, plain, threads
 from src.core.fast.attention import causal_attention
 from src.gpt import GPT, BareTransformer, GPTAttention, GPTLoss, GPTTrainer
@@ -96,6 +105,30 @@ def test_attention_with_dropout(rate, rng):
         return layer(x)
 
     assert_equal(*both(make, rng.standard_normal((7, 40, 16))), scale=3.0)
+
+
+@pytest.mark.parametrize("block", [1000, 1 << 17])  # weights computed again, and kept
+@pytest.mark.parametrize("size", [1.0, 30.0, -30.0, 1e4])
+def test_attention_with_large_scores(block, size, rng, monkeypatch):
+    """Scores of which exp would overflow, or vanish for a whole row: they are moved to where it does not."""
+    monkeypatch.setattr(threads, "BLOCK", block)
+    query, value, grad = (rng.standard_normal((2, 40, 8)) for _ in range(3))
+    key = query * size + rng.standard_normal((2, 40, 8))  # each token's own score is about 3 times size
+    with Tensor.precision(np.float64):
+        slow = [Tensor(array) for array in (query, key, value)]
+        expected, _ = scaled_dot_product_attention(*slow, causal=True)
+        expected.backward(grad)
+    result, back = causal_attention(query, key, value, 1)
+    np.testing.assert_allclose(result, expected.data, rtol=1e-10, atol=1e-10)
+    for gradient, tensor in zip(back(grad), slow, strict=True):
+        np.testing.assert_allclose(gradient, tensor.grad, rtol=1e-8, atol=1e-8 * abs(size))
+
+
+def test_attention_with_a_score_that_is_no_number(rng):
+    query, key, value = rng.standard_normal((3, 1, 6, 4))
+    query[0, 2] = np.nan
+    result, _ = causal_attention(query, key, value, 1)
+    assert np.isnan(result[0, 2]).all() and np.isfinite(np.delete(result[0], 2, axis=0)).all()
 
 
 def test_attention_of_the_last_queries_only(rng):
@@ -337,7 +370,7 @@ def test_halves_are_used_for_long_passes_of_known_layers_only(monkeypatch):
 
     monkeypatch.setattr("src.gpt.model.through", through)
     ids, long = Tensor(np.zeros((2, 32), dtype=int)), dict(vocab_size=11, context_size=32, blocks=2)
-    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 2 * 32 * 2 * 12 * 64 * 64)
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 2 * 32 * 12 * 64 * 64)
     GPT(**long, embedding_size=64)(ids)
     GPT(**long, embedding_size=63)(ids)
     GPT(**long, embedding_size=64)(Tensor(ids.data[:1]))

@@ -1,0 +1,206 @@
+"""A whole GPT as one operation on arrays gives what its layers give one by one, and is used only where it may be."""
+
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pytest
+
+from src.core import GELU, Composite, Dropout, Layer, LayerNorm, Linear, ReLU, Softmax, Tensor
+from src.core.fast import plain
+from src.core.fast.layers import known, through
+from src.gpt import GPT, BareTransformer, GPTAttention, GPTFeedForward, GPTLoss, PositionalEncoding, RotaryAttention
+from src.gpt.block import Identity
+
+IDS = Tensor(np.random.default_rng(0).integers(0, 11, (5, 8)))
+LABELS = Tensor(np.random.default_rng(1).integers(0, 11, (5, 8)))
+
+
+def build(**options):
+    settings = dict(vocab_size=11, context_size=9, embedding_size=16, blocks=2, heads=2) | options
+    return GPT(**settings, generator=np.random.default_rng(3))
+
+
+def loss_and_gradients(model):
+    for parameter in model.parameters:
+        parameter.grad = None
+    loss = GPTLoss()(model(IDS), LABELS)
+    loss.backward()
+    return loss.item(), {name: parameter.received.copy() for name, parameter in model.named_parameters()}
+
+
+def wide(embedding_size):
+    return Composite([Linear(embedding_size, 24), ReLU(), Linear(24, embedding_size), Softmax()])
+
+
+OPTIONS = {
+    "as usual": {},
+    "tied": {"tied": True},
+    "rotary": {"attention": RotaryAttention, "positions": None},
+    "waves": {"positions": lambda embedding_size: PositionalEncoding(embedding_size, 9)},
+    "no positions": {"positions": None},
+    "no normalisation": {"normalization": None, "std": None},
+    "bare": {"block": BareTransformer, "normalization": None, "std": None},
+    "ReLU": {"feed_forward": partial(GPTFeedForward, activation=ReLU)},
+    "exact GELU": {"feed_forward": partial(GPTFeedForward, activation=GELU)},
+    "a composite": {"feed_forward": wide},
+    "one layer": {"feed_forward": lambda embedding_size: Linear(embedding_size, embedding_size)},
+    "nothing": {"feed_forward": lambda embedding_size: Identity()},
+    "without bias": {"attention": partial(GPTAttention, bias=False)},
+    "dropout": {"dropout": 0.3},
+    "all dropped": {"dropout": 1.0},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_loss_and_gradients_are_those_of_the_plain_layers(name):
+    with Tensor.precision(np.float64):
+        model, other = build(**OPTIONS[name]), build(**OPTIONS[name])
+        assert all(map(known, [model.embedding, *model.blocks, model.norm, model.output]))
+        loss, gradients = loss_and_gradients(model)
+        with plain():
+            plain_loss, plain_gradients = loss_and_gradients(other)
+    assert loss == pytest.approx(plain_loss, rel=1e-12)
+    for parameter, gradient in gradients.items():
+        np.testing.assert_allclose(gradient, plain_gradients[parameter], rtol=1e-9, atol=1e-12, err_msg=parameter)
+
+
+@pytest.mark.parametrize("halved_from", [1, 10**15])
+def test_layers_computed_one_by_one_give_the_same(halved_from, monkeypatch):
+    class Own(Linear):
+        pass
+
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", halved_from)
+    with Tensor.precision(np.float64):
+        model, other = build(), build()
+        layer = other.blocks[1].feed_forward.input
+        own = Own(16, 64)
+        own.weight, own.bias = layer.weight, layer.bias
+        other.blocks[1].feed_forward.input = own
+        assert known(model.blocks[1]) and not known(other.blocks[1])
+        loss, gradients = loss_and_gradients(model)
+        other_loss, other_gradients = loss_and_gradients(other)
+    assert loss == pytest.approx(other_loss, rel=1e-12)
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(gradient, other_gradients[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [Linear, LayerNorm, GELU, Dropout, GPTAttention, GPTFeedForward, BareTransformer])
+def test_a_forward_that_was_replaced_in_the_class_is_used(kind, monkeypatch):
+    model, seen, before = build(block=BareTransformer) if kind is BareTransformer else build(), [], kind.forward
+    monkeypatch.setattr(kind, "forward", lambda *given: seen.append(1) or before(*given))
+    model(IDS)
+    assert seen
+
+
+def test_whoever_watches_all_calls_sees_every_layer(monkeypatch):
+    model, seen, before = build(), [], Layer.__call__
+    monkeypatch.setattr(Layer, "__call__", lambda layer, *given: seen.append(type(layer)) or before(layer, *given))
+    model(IDS)
+    assert seen.count(LayerNorm) == 5 and seen.count(Linear) == 13
+
+
+@pytest.mark.parametrize("method", ["split", "merge", "place"])
+def test_a_method_of_the_attention_that_was_replaced_is_used(method, monkeypatch):
+    model, seen, before = build(), [], getattr(GPTAttention, method)
+    monkeypatch.setattr(GPTAttention, method, lambda *given: seen.append(1) or before(*given))
+    model(IDS)
+    assert seen
+
+
+def test_a_draw_that_was_replaced_is_used():
+    model = build(dropout=0.5)
+    for block in model.blocks:
+        for dropout in (block.attention.dropout, block.feed_forward.dropout):
+            dropout.draw = lambda shape: np.ones(shape, dtype=bool)
+            dropout.rate = 0.0  # so that nothing is scaled either
+    assert model(IDS).data.tobytes() == model(IDS).data.tobytes()
+    np.testing.assert_allclose(model(IDS).data, build()(IDS).data, rtol=1e-5, atol=1e-6)
+
+
+def test_weights_are_kept_where_they_are_asked_for():
+    model = build()
+    assert [weights.shape for weights in model.attention_weights(IDS)] == [(5, 2, 8, 8)] * 2
+
+
+def test_wrong_sizes_are_refused_as_the_layers_do():
+    model = build()
+    model.blocks[1].attention.query = Linear(8, 16)
+    with pytest.raises(ValueError, match="Linear takes 8 inputs in the last axis, got shape"):
+        model(IDS)
+    model = build()
+    model.blocks[1].attention_norm = LayerNorm(8)
+    with pytest.raises(ValueError, match=r"LayerNorm\(8\) needs 8 channels"):
+        model(IDS)
+    model = build(positions=lambda embedding_size: PositionalEncoding(embedding_size, 4))
+    with pytest.raises(ValueError, match="4 positions"):
+        model(IDS)
+    model = build()
+    model.embedding.positions.table.weight = Tensor(np.zeros((4, 16)))
+    with pytest.raises(ValueError, match="4 positions"):
+        model(IDS)
+
+
+def test_wrong_ids_are_refused_as_the_embedding_does():
+    with pytest.raises(ValueError, match="token ids go from 0 to 10, got 3 to 11"):
+        build()(Tensor([[3, 11]]))
+    with pytest.raises(TypeError, match="Embedding looks up integers"):
+        build()(Tensor([[1.0, 2.0]]))
+
+
+def test_a_layer_in_another_precision_is_refused():
+    model = build()
+    with Tensor.precision(np.float64):
+        model.blocks[0].attention_norm = LayerNorm(16)
+    with pytest.raises(TypeError, match="float64 tensor of shape"):
+        model(IDS)
+
+
+def test_ids_may_change_between_forward_and_backward():
+    one, other = build(), build()
+    _, expected = loss_and_gradients(one)
+    ids = Tensor(IDS.data.copy())
+    loss = GPTLoss()(other(ids), LABELS)
+    ids.data[...] = 0
+    loss.backward()
+    for name, parameter in other.named_parameters():
+        np.testing.assert_array_equal(parameter.received, expected[name], err_msg=name)
+
+
+def test_a_gradient_flows_to_floats_that_go_through_layers():
+    layers = [LayerNorm(4), Linear(4, 4), Identity()]
+    x = Tensor(np.random.default_rng(0).standard_normal((6, 4)))
+    expected = Tensor(x.data)
+    h = expected
+    for layer in layers:
+        h = layer(h)
+    h.backward(np.ones((6, 4)))
+    for halves in (False, True):
+        x.grad = None
+        through(layers, x, halves).backward(np.ones((6, 4)))
+        np.testing.assert_allclose(x.grad, expected.grad, rtol=1e-5, atol=1e-6)
+
+
+def test_the_gradient_of_what_only_passes_is_not_shared():
+    x = Tensor(np.zeros((2, 3)))
+    out = through([Identity()], x)
+    out.backward(np.ones((2, 3)))
+    x.received[...] = 7.0
+    assert out.grad.tolist() == np.ones((2, 3)).tolist()
+
+
+def test_without_recording_nothing_is_kept():
+    model = build(embedding_size=64, blocks=8)
+    ids = Tensor(np.zeros((16, 8), dtype=int))
+
+    def peak():
+        model(ids)
+        tracemalloc.start()
+        model(ids)
+        highest = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return highest
+
+    recorded = peak()
+    with Tensor.no_grad():
+        assert peak() < 0.5 * recorded
