@@ -1,7 +1,7 @@
 """The floor: the training step of a GPT in bare NumPy calls, written out for this one model.
 
 No tensors, layers or graph, no checks, all weights in one row of numbers, so that the optimizer has one array: what an
-engine adds is the difference to `ours.py`. Single-threaded, and not to be learned from: `src/core` says what is computed.
+engine adds is the difference to `ours.py`. It is not to be learned from: `src/core` says what is computed.
 """
 
 from __future__ import annotations

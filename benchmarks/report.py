@@ -16,18 +16,18 @@ HEAD = ["what", "goal, at most", "ours", "theirs", "ratio", "quartiles", "met"]
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: `ratios` are ours to theirs, one for each round."""
+    """One line of the table: `ratios` are ours to theirs, one for each round. Without a goal it is for comparison."""
 
     what: str
-    goal: float
+    goal: float | None
     ours: str
     theirs: str
     ratios: np.ndarray
 
     def cells(self) -> list[str]:
         low, middle, high = np.quantile(self.ratios, [0.25, 0.5, 0.75])
-        met = "yes" if middle <= self.goal else "no"
-        return [self.what, f"{self.goal:.2f}", self.ours, self.theirs, f"{middle:.3f}", f"{low:.3f} to {high:.3f}", met]
+        goal, met = ("", "") if self.goal is None else (f"{self.goal:.2f}", "yes" if middle <= self.goal else "no")
+        return [self.what, goal, self.ours, self.theirs, f"{middle:.3f}", f"{low:.3f} to {high:.3f}", met]
 
 
 def shown_time(seconds: float, threads: int | None = None) -> str:

@@ -16,6 +16,11 @@ def small(options: Options) -> list[Row | str]:
     return [_against_torch(SMALL, 0.70, options)]
 
 
+def floor(options: Options) -> list[Row | str]:
+    """How much of it NumPy itself takes."""
+    return [_against_torch(SMALL, None, options, "floor", "the same in bare NumPy calls, without an engine")]
+
+
 def nanogpt(options: Options) -> list[Row | str]:
     return [_against_torch(NANOGPT, 1.00, options)]
 
@@ -36,11 +41,13 @@ def bare(options: Options) -> list[Row | str]:
     return [Row("training step of the chapter-5 model, the plain engine", 0.20, *times, ours.answers / theirs.answers)]
 
 
-def _against_torch(sizes: dict[str, int], goal: float, options: Options) -> Row:
-    sides = [Contender("benchmarks.ours:Step", sizes), Contender("benchmarks.theirs:Step", sizes)]
+def _against_torch(
+    sizes: dict[str, int], goal: float | None, options: Options, side: str = "ours", what: str = "training step"
+) -> Row:
+    sides = [Contender(f"benchmarks.{side}:Step", sizes), Contender("benchmarks.theirs:Step", sizes)]
     ours, theirs = take_turns(sides, options)
     times = shown_time(ours.median, ours.threads), shown_time(theirs.median, theirs.threads)
-    return Row(f"training step, {shown(sizes)}", goal, *times, ours.answers / theirs.answers)
+    return Row(f"{what}, {shown(sizes)}", goal, *times, ours.answers / theirs.answers)
 
 
 def shown(sizes: dict[str, int]) -> str:

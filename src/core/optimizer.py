@@ -48,21 +48,20 @@ class Optimizer:
         """
         if not max_norm > 0.0:
             raise ValueError(f"max_norm must be positive, got {max_norm}")
+        grads = [(name, each.received) for name, each in zip(self.names, self.parameters, strict=True) if each.has_grad]
         total = 0.0
-        for name, parameter in zip(self.names, self.parameters, strict=True):
-            if parameter.has_grad:
-                square = float(np.vdot(parameter.received, parameter.received))
-                if not math.isfinite(square):
-                    raise RuntimeError(
-                        f"the gradient of {name} is not finite, or too large to square: "
-                        "lower the learning rate, or look for a log(0)"
-                    )
-                total += square
+        for name, grad in grads:
+            square = float(np.vdot(grad, grad))
+            if not math.isfinite(square):
+                raise RuntimeError(
+                    f"the gradient of {name} is not finite, or too large to square: "
+                    "lower the learning rate, or look for a log(0)"
+                )
+            total += square
         norm = math.sqrt(total)
         if norm > max_norm:
-            for parameter in self.parameters:
-                if parameter.has_grad:
-                    np.multiply(parameter.received, max_norm / norm, out=parameter.received)
+            for _, grad in grads:
+                grad *= max_norm / norm
         return norm
 
     def step(self) -> None:

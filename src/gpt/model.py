@@ -95,7 +95,7 @@ class GPT(Composite):
         start = 0 if cache is None else cache.length
         self._check_ids(x, start)
         parts = [self.embedding, *self.blocks, self.norm, self.output]
-        if cache is None and is_on() and all(map(known, parts)):
+        if cache is None and is_on() and known(parts):
             return through(parts, x, halves=self._worth_halving(x))
         h = self.embedding(x, start)  # (B, T) -> (B, T, C)
         for index, block in enumerate(self.blocks):

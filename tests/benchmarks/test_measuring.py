@@ -96,6 +96,15 @@ def test_the_table_gives_medians_and_quartiles():
     row = Row("a step", 0.5, "1 ms", "2 ms", np.array([0.4, 0.5, 0.6, 0.7, 5.0]))
     cells = [cell.strip() for cell in report.table([row]).splitlines()[-1].strip("|").split("|")]
     assert cells == ["a step", "0.50", "1 ms", "2 ms", "0.600", "0.500 to 0.700", "no"]
+    assert Row("a step", None, "1 ms", "2 ms", np.ones(3)).cells() == [
+        "a step",
+        "",
+        "1 ms",
+        "2 ms",
+        "1.000",
+        "1.000 to 1.000",
+        "",
+    ]
 
 
 def test_only_what_is_between_the_markers_is_replaced(tmp_path):

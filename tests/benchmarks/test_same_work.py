@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import baseline, ours, theirs
+from benchmarks import baseline, floor, ours, theirs
 from benchmarks.__main__ import BASELINE
 from tests.oracle.torch_gpt import randomize, torch_twin
 
@@ -40,6 +40,21 @@ def test_training_steps_change_the_weights_alike():
         torch.testing.assert_close(twin[name], values, atol=1e-5, rtol=1e-4, msg=name)
 
 
+@pytest.mark.parametrize("heads", [1, 2])
+def test_the_floor_takes_the_steps_of_the_engine(heads):
+    sizes = STEP | {"heads": heads}
+    own, bare = ours.Step(**sizes), floor.Step(**sizes)
+    randomize(own.model, std=0.3)
+    bare.load(own.model.state_dict())
+    losses = [(own.run(), bare.run())]
+    assert own.trainer.optimizer.clip_grad_norm(2.0) == pytest.approx(1.0, abs=1e-5)  # the gradient was clipped
+    losses += [(own.run(), bare.run()) for _ in range(2 * ours.BATCHES)]
+    np.testing.assert_allclose(*np.array(losses).T, atol=1e-5)
+    for name, values in own.model.state_dict().items():
+        if not name.endswith("key.bias"):  # it changes no weight of the attention: its gradient is rounding
+            np.testing.assert_allclose(bare.weights[name], values, atol=2e-5, rtol=1e-4, err_msg=name)
+
+
 def test_the_optimizers_have_the_same_settings():
     """Their decay is too weak to show in a few steps."""
     own, (matrices, others) = ours.Step(**STEP).trainer.optimizer, theirs.Step(**STEP).optimizer.param_groups
@@ -47,6 +62,8 @@ def test_the_optimizers_have_the_same_settings():
         assert (group["lr"], group["betas"], group["eps"]) == (own.lr, own.betas, own.eps)
         assert group["fused"]
     assert (matrices["weight_decay"], others["weight_decay"]) == (own.weight_decay, 0.0)
+    settings = (floor.LR, (floor.BETA1, floor.BETA2), floor.EPS, floor.DECAY)
+    assert settings == (own.lr, own.betas, own.eps, own.weight_decay)
     assert len(matrices["params"]) + len(others["params"]) == len(list(theirs.Step(**STEP).model.parameters()))
 
 

@@ -53,12 +53,12 @@ def adamw_step(
     root = math.sqrt(1.0 - beta2**steps)  # m / (sqrt(v / root^2) + eps) is root m / (sqrt(v) + root eps)
     change = np.concatenate([parameter.received.reshape(-1) for parameter in parameters])  # first the gradients
     _replace(change, means.row, squares.row, betas, root * eps, root * lr / (1.0 - beta1**steps))
-    start = 0
+    kept, start = 1.0 - lr * weight_decay, 0
     for parameter in parameters:
         numbers = parameter.data
         stop = start + numbers.size
         if numbers.ndim >= 2:
-            numbers *= 1.0 - lr * weight_decay
+            numbers *= kept
         numbers -= change[start:stop].reshape(numbers.shape)
         parameter.data = numbers  # says that they have changed
         start = stop

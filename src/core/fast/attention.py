@@ -17,7 +17,7 @@ from ..masking import causal_mask
 from .operation import Back
 from .threads import PASS, blocks, filled, one_block, share
 
-SAFE = 50.0  # a score between -50 and 50 may go into exp: sums of thousands of them stay finite, and far from zero
+SAFE = 50.0  # exp of a number between -50 and 50 is finite and not zero, and so are sums of thousands of them
 
 
 def causal_attention(

@@ -49,16 +49,20 @@ def add_form(
     FORMS[kind] = Form(run, parts, fits, methods, frozenset(names))
 
 
-def known(layer: Any) -> bool:
-    """True if the layer and all inside it have forms, and nobody has replaced a method that a form stands for."""
-    kind = type(layer)
-    form = FORMS.get(kind)
-    if form is None or not form.names.isdisjoint(layer.__dict__) or not form.fits(layer):
-        return False
-    for name, method in form.methods:
-        if getattr(kind, name) is not method:
+def known(layers: Iterable[Any]) -> bool:
+    """True if the layers and all inside have forms, and nobody has replaced a method that a form stands for."""
+    waiting = list(layers)
+    while waiting:
+        layer = waiting.pop()
+        kind = type(layer)
+        form = FORMS.get(kind)
+        if form is None or not form.names.isdisjoint(layer.__dict__) or not form.fits(layer):
             return False
-    return all(map(known, form.parts(layer)))
+        for name, method in form.methods:
+            if getattr(kind, name) is not method:
+                return False
+        waiting += form.parts(layer)
+    return True
 
 
 class Pass:

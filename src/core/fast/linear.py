@@ -33,14 +33,15 @@ def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> tuple[
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(N, K) @ (K, M), cut along the longer side of the result."""
     rows, columns = len(a), b.shape[1]
-    parts = min(PARTS, max(rows, columns) // SMALLEST)
-    if parts < 2 or not shares(a.size * columns):
+    work = a.size * columns
+    if not shares(work):
         return a @ b
+    parts = max(1, min(PARTS, max(rows, columns) // SMALLEST))
     edges = [max(rows, columns) * part // parts for part in range(parts + 1)]
     slices = [slice(start, stop) for start, stop in pairwise(edges)]
     out = np.empty((rows, columns), dtype=a.dtype)
     if columns >= rows:
-        share([partial(np.matmul, a, b[:, part], out=out[:, part]) for part in slices], a.size * columns)
+        share([partial(np.matmul, a, b[:, part], out=out[:, part]) for part in slices], work)
     else:
-        share([partial(np.matmul, a[part], b, out=out[part]) for part in slices], a.size * columns)
+        share([partial(np.matmul, a[part], b, out=out[part]) for part in slices], work)
     return out
