@@ -21,7 +21,7 @@ from .forms import known, through
 from .output import GPTOutput
 from .positions import LearnedPositions
 
-HALVED_FROM = 40_000_000  # multiplications in one block on its way forward; below it two threads cost what they save
+HALVED_FROM = 60_000_000  # multiplications in one block on its way forward; with less, two threads save too little
 
 
 class GPT(Composite):

@@ -126,39 +126,40 @@ def through(layers: Sequence[Layer], x: Tensor, halves: bool = False) -> Tensor:
     """
     prepare()
     half = len(x.data) // 2
-    inputs = [x.data[:half], x.data[half:]] if halves else [x.data]
-    passes = [Pass() for _ in inputs]
-    results: list[Any] = [None for _ in inputs]
-    grads: list[Any] = [None for _ in inputs]
+    parts = [slice(half), slice(half, None)] if halves else [slice(None)]
+    passes = [Pass() for _ in parts]
+    results: list[Any] = [None for _ in parts]
+    grads: list[Any] = [None for _ in parts]
 
     def forward(side: int) -> None:
-        results[side] = passes[side].layers(layers, inputs[side])
+        results[side] = passes[side].layers(layers, x.data[parts[side]])
 
-    def backward(side: int, given: np.ndarray) -> None:
-        grads[side] = results[side][1](given)
+    def backward(side: int) -> None:
+        grads[side] = results[side][1](out.received[parts[side]])
 
     if halves:
         passes[1].generators = _generators(layers)
-        share_apart([partial(forward, 0), partial(forward, 1)])
-        out = Tensor(np.concatenate([result for result, _ in results]))
-    else:
-        forward(0)
-        out = Tensor(results[0][0])
+    _for_each(forward, len(parts))
+    out = Tensor(np.concatenate([result for result, _ in results]) if halves else results[0][0])
 
     def gradient_fn() -> None:
-        given = out.received
-        if halves:
-            share_apart([partial(backward, 0, given[:half]), partial(backward, 1, given[half:])])
-        else:
-            backward(0, given)
+        _for_each(backward, len(parts))
         for each in passes:
             for number, gradient in each.gradients.items():
                 if each.parameters[number].differentiable:
                     each.parameters[number].receive(gradient)
         if x.differentiable:
-            x.receive(np.concatenate(grads))
+            x.receive(np.concatenate(grads))  # a copy: a gradient that came all the way unchanged is not ours
 
     return out.attach(gradient_fn, (x, *passes[0].parameters.values()))
+
+
+def _for_each(work: Callable[[int], None], sides: int) -> None:
+    """`work` for each side, each on a thread of its own; one alone may share out its operations."""
+    if sides == 1:
+        work(0)
+    else:
+        share_apart([partial(work, side) for side in range(sides)])
 
 
 def _generators(layers: Sequence[Layer]) -> dict[int, np.random.Generator]:
