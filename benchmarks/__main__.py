@@ -17,7 +17,7 @@ BASELINE = ROOT.parent / "shared" / "baselines" / "seed_engine.py"
 
 BENCHMARKS: dict[str, tuple[str, Callable[[Options], list[Row | str]]]] = {
     "step-small": ("training step, B, T, C, heads, blocks = 4, 32, 64, 1, 2", step.small),
-    "step-small-floor": ("the same in bare NumPy calls: what no engine on NumPy can be faster than", step.floor),
+    "step-small-floor": ("the same in bare NumPy calls, without an engine", step.floor),
     "step-nanogpt": ("training step, 12, 64, 128, 4, 4", step.nanogpt),
     "step-large": ("training step, 32, 128, 256, 8, 4", step.large),
     "step-bare": ("training step of the chapter-5 model against a plain engine", step.bare),

@@ -24,12 +24,11 @@ class Step:
 
     def __init__(self, batch: int, context: int, size: int, heads: int, blocks: int):
         keep_freed_memory()
-        self.model = GPT(VOCABULARY, context, size, blocks, heads)  # for its first weights only
         self.shape, self.heads, self.blocks = (batch, context, size), heads, blocks
-        self.load(self.model.state_dict())
+        self.load(GPT(VOCABULARY, context, size, blocks, heads).state_dict())
         self.batches = batches(batch, context)
         self.ones = np.ones(batch * context, dtype=np.float32)
-        self.mean = np.full((size, 1), 1.0 / size, dtype=np.float32)
+        self.average = np.full((size, 1), 1.0 / size, dtype=np.float32)
         self.forbidden = np.where(np.tri(context, dtype=bool), 0.0, -np.inf).astype(np.float32)
 
     def load(self, weights: dict[str, np.ndarray]) -> None:
@@ -37,7 +36,7 @@ class Step:
         ordered = dict(sorted(weights.items(), key=lambda item: item[1].ndim < 2))
         self.matrices = sum(array.size for array in ordered.values() if array.ndim >= 2)
         self.row = np.concatenate([array.reshape(-1) for array in ordered.values()])
-        self.grad, self.first, self.second, self.scratch = (np.zeros_like(self.row) for _ in range(4))
+        self.grad, self.means, self.squares, self.scratch = (np.zeros_like(self.row) for _ in range(4))
         self.weights, self.grads, self.steps = {}, {}, 0
         start = 0
         for name, array in ordered.items():
@@ -56,16 +55,16 @@ class Step:
             x, saved = self.block(f"blocks.{number}.", x)
             kept.append(saved)
         normal, norm = self.norm("norm", x)
-        chances = normal @ self.weights["output.linear.weight"]
-        chances -= chances.max(axis=1, keepdims=True)
-        np.exp(chances, out=chances)
-        chances /= chances.sum(axis=1, keepdims=True)
-        picked = np.arange(len(chances)), targets.reshape(-1)
-        loss = -float(np.log(chances[picked]).mean())
-        chances[picked] -= 1.0
-        chances *= 1.0 / len(chances)
-        np.matmul(normal.T, chances, out=self.grads["output.linear.weight"])
-        grad = self.norm_back("norm", chances @ self.weights["output.linear.weight"].T, norm)
+        probabilities = normal @ self.weights["output.linear.weight"]
+        probabilities -= probabilities.max(axis=1, keepdims=True)
+        np.exp(probabilities, out=probabilities)
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        picked = np.arange(len(probabilities)), targets.reshape(-1)
+        loss = -float(np.log(probabilities[picked]).mean())
+        probabilities[picked] -= 1.0
+        probabilities *= 1.0 / len(probabilities)
+        np.matmul(normal.T, probabilities, out=self.grads["output.linear.weight"])
+        grad = self.norm_back("norm", probabilities @ self.weights["output.linear.weight"].T, norm)
         for number in reversed(range(self.blocks)):
             grad = self.block_back(f"blocks.{number}.", grad, kept.pop())
         grad.reshape(self.shape).sum(axis=0, out=self.grads["embedding.positions.table.weight"])
@@ -85,14 +84,14 @@ class Step:
         root = math.sqrt(1.0 - BETA2**self.steps)
         np.multiply(grad, grad, out=scratch)
         scratch *= 1.0 - BETA2
-        self.second *= BETA2
-        self.second += scratch
+        self.squares *= BETA2
+        self.squares += scratch
         np.multiply(grad, 1.0 - BETA1, out=scratch)
-        self.first *= BETA1
-        self.first += scratch
-        np.sqrt(self.second, out=scratch)
+        self.means *= BETA1
+        self.means += scratch
+        np.sqrt(self.squares, out=scratch)
         scratch += root * EPS
-        np.divide(self.first, scratch, out=scratch)
+        np.divide(self.means, scratch, out=scratch)
         scratch *= root * LR / (1.0 - BETA1**self.steps)
         self.row[: self.matrices] *= 1.0 - LR * DECAY
         self.row -= scratch
@@ -166,7 +165,7 @@ class Step:
         return grad @ self.weights[f"{name}.weight"].T
 
     def norm(self, name: str, x: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        normal = x - x @ self.mean
+        normal = x - x @ self.average
         root = np.vecdot(normal, normal)[:, None]
         root *= 1.0 / self.shape[2]
         root += 1e-5
@@ -183,7 +182,7 @@ class Step:
         product = grad * normal
         np.matmul(self.ones, product, out=self.grads[f"{name}.weight"])
         np.matmul(self.ones, grad, out=self.grads[f"{name}.bias"])
-        share = self.mean * weight[:, None]
+        share = self.average * weight[:, None]
         normal *= product @ share
         normal += grad @ share
         np.multiply(grad, weight, out=product)

@@ -67,7 +67,7 @@ def _gelu_exact(x: Tensor) -> Tensor:
 
 
 def _gelu_tanh(x: Tensor) -> Tensor:
-    square = x.data * x.data
+    square = x.data * x.data  # u = sqrt(2 / pi) (x + 0.044715 x^3)
     # (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), but the right side keeps its digits where tanh(u) is close to -1.
     with np.errstate(over="ignore"):  # where exp is infinite the gate is the right 0
         gate = 1.0 / (1.0 + np.exp(-2.0 * SQRT_2_OVER_PI * x.data * (1.0 + 0.044715 * square)))

@@ -139,7 +139,7 @@ class Variable:
 
     @property
     def received(self) -> np.ndarray:
-        """The gradient as a plain array, to read; for operations that are there for speed."""
+        """The gradient as a plain array: its own memory, or new zeros if none was received. For where speed matters."""
         gradient = self._storage.gradient
         return np.zeros(self.shape, dtype=self.dtype) if gradient is None else gradient
 

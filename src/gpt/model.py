@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import Composite, Embedding, Layer, LayerNorm, Linear, Tensor
 from ..core.fast import is_on
+from ..core.fast.layers import known, through
 from ..core.linear import check_size
 from ..core.random import choose_generator
 from ..core.trainer import evaluating
@@ -17,7 +18,7 @@ from .builder import Builder, build
 from .cache import Cache
 from .embedding import GPTEmbedding
 from .feed_forward import GPTFeedForward
-from .forms import known, through
+from .forms import FORMS
 from .output import GPTOutput
 from .positions import LearnedPositions
 
@@ -95,8 +96,8 @@ class GPT(Composite):
         start = 0 if cache is None else cache.length
         self._check_ids(x, start)
         parts = [self.embedding, *self.blocks, self.norm, self.output]
-        if cache is None and is_on() and known(parts):
-            return through(parts, x, halves=self._worth_halving(x))
+        if cache is None and is_on() and known(parts, FORMS):
+            return through(parts, FORMS, x, halves=self._worth_halving(x))
         h = self.embedding(x, start)  # (B, T) -> (B, T, C)
         for index, block in enumerate(self.blocks):
             h = block(h) if cache is None else block(h, cache.layers[index])
@@ -151,11 +152,6 @@ class GPT(Composite):
             for layer, keep in zip(layers, before, strict=True):
                 layer.keep_weights = keep
         return [layer.weights for layer in layers if layer.weights is not None]
-
-
-def replaced_methods(layer: Layer) -> list[str]:
-    """The names of methods that were replaced on this very object, as by `layer.forward = ...`."""
-    return [name for name in vars(layer) if callable(getattr(type(layer), name, None))]
 
 
 def _build_positions(

@@ -1,7 +1,7 @@
 """One token through a GPT of the usual parts, on plain arrays: only for speed, skip it on first reading.
 
 `model(Tensor([[token]]), cache)` computes the same. But one token is little work, and most of its time would go into
-tensors and records that nobody asks for. `fits` says of what the model must be made; with any other, and inside
+tensors and records that nobody asks for. `fits` says what the model must be made of; with any other, and inside
 `plain()`, generating calls the model itself.
 """
 
@@ -32,17 +32,21 @@ PLACE: dict[type, Any] = {attention: attention.place for attention in ATTENTION}
 
 
 def fits(model: GPT) -> bool:
-    """True if the model is made of these parts, each where it belongs, and nobody has replaced what one computes."""
-    usual = all(
+    """True if the model is made of these parts, each where it belongs, and nobody has replaced what one computes.
+
+    It has a check of its own, not `layers.known`: it runs before every token, and asks for the place of each part.
+    """
+    if not all(
         type(layer) in kinds and getattr(layer.forward, "__func__", None) is FORWARD[type(layer)]
         for layer, kinds in _layers(model)
-    )
-    blocks: list[Any] = model.blocks if usual else []
-    return usual and not any(
-        block.attention.keep_weights
-        or not block.attention.as_built()
-        or getattr(block.attention.place, "__func__", None) is not PLACE[type(block.attention)]
-        or block.feed_forward.activation.approximate != "tanh"
+    ):
+        return False
+    blocks: list[Any] = model.blocks
+    return all(
+        block.attention.as_built()
+        and not block.attention.keep_weights
+        and getattr(block.attention.place, "__func__", None) is PLACE[type(block.attention)]
+        and block.feed_forward.activation.approximate == "tanh"
         for block in blocks
     )
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core import Layer, Tensor
 from ..core.checkpoint import read_arrays, write_arrays
-from .model import GPT, replaced_methods
+from .model import GPT
 from .rotary import POSITIONS, RotaryAttention
 from .tokenizer import Tokenizer, tokenizer_from_json
 
@@ -128,9 +128,9 @@ def model_settings(model: GPT) -> dict[str, Any]:
     }
     twin = build_gpt(settings, np.random.default_rng(0))
     for own, other in zip_longest(model.layers_within(), twin.layers_within()):
-        if own is not None and replaced_methods(own):
+        if own is not None and _replaced_methods(own):
             raise ValueError(
-                f"{type(own).__name__} has methods of its own, {', '.join(replaced_methods(own))}, "
+                f"{type(own).__name__} has methods of its own, {', '.join(_replaced_methods(own))}, "
                 "which no file holds: save the weights with save_checkpoint"
             )
         if _form(own) != _form(other) or type(own) is not type(other):
@@ -205,3 +205,8 @@ def _check_finite(owner: str, arrays: Mapping[str, np.ndarray]) -> None:
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"{name} in {owner} has numbers that are not finite in {array.dtype}: training diverged")
+
+
+def _replaced_methods(layer: Layer) -> list[str]:
+    """The names of methods that were replaced on this very object, as by `layer.forward = ...`."""
+    return [name for name in vars(layer) if callable(getattr(type(layer), name, None))]

@@ -9,6 +9,7 @@ import torch
 
 from benchmarks import baseline, floor, ours, theirs
 from benchmarks.__main__ import BASELINE
+from src.core import seed
 from tests.oracle.torch_gpt import randomize, torch_twin
 
 STEP = {"batch": 3, "context": 8, "size": 16, "heads": 2, "blocks": 2}
@@ -100,6 +101,7 @@ PLAIN = Path(os.environ.get("BENCHMARK_BASELINE", BASELINE))
 
 @pytest.mark.skipif(not PLAIN.is_file(), reason="the file of the plain engine is not here")
 def test_the_plain_engine_has_the_same_loss():
+    seed(0)
     sizes = STEP | {"heads": 1}
     own, other = ours.BareStep(**sizes), baseline.Step(str(PLAIN), **sizes)
     pairs = list(zip(own.model.parameters, _in_our_order(other.model), strict=True))

@@ -11,6 +11,7 @@ from src.core.fast import plain
 from src.core.fast.layers import known, through
 from src.gpt import GPT, BareTransformer, GPTAttention, GPTFeedForward, GPTLoss, PositionalEncoding, RotaryAttention
 from src.gpt.block import Identity
+from src.gpt.forms import FORMS
 
 IDS = Tensor(np.random.default_rng(0).integers(0, 11, (5, 8)))
 LABELS = Tensor(np.random.default_rng(1).integers(0, 11, (5, 8)))
@@ -56,7 +57,7 @@ OPTIONS = {
 def test_loss_and_gradients_are_those_of_the_plain_layers(name):
     with Tensor.precision(np.float64):
         model, other = build(**OPTIONS[name]), build(**OPTIONS[name])
-        assert known([model.embedding, *model.blocks, model.norm, model.output])
+        assert known([model.embedding, *model.blocks, model.norm, model.output], FORMS)
         loss, gradients = loss_and_gradients(model)
         with plain():
             plain_loss, plain_gradients = loss_and_gradients(other)
@@ -77,7 +78,7 @@ def test_layers_computed_one_by_one_give_the_same(halved_from, monkeypatch):
         own = Own(16, 64)
         own.weight, own.bias = layer.weight, layer.bias
         other.blocks[1].feed_forward.input = own
-        assert known(model.blocks) and not known(other.blocks)
+        assert known(model.blocks, FORMS) and not known(other.blocks, FORMS)
         loss, gradients = loss_and_gradients(model)
         other_loss, other_gradients = loss_and_gradients(other)
     assert loss == pytest.approx(other_loss, rel=1e-12)
@@ -177,13 +178,13 @@ def test_a_gradient_flows_to_floats_that_go_through_layers():
     h.backward(np.ones((6, 4)))
     for halves in (False, True):
         x.grad = None
-        through(layers, x, halves).backward(np.ones((6, 4)))
+        through(layers, FORMS, x, halves).backward(np.ones((6, 4)))
         np.testing.assert_allclose(x.grad, expected.grad, rtol=1e-5, atol=1e-6)
 
 
 def test_the_gradient_of_what_only_passes_is_not_shared():
     x = Tensor(np.zeros((2, 3)))
-    out = through([Identity()], x)
+    out = through([Identity()], FORMS, x)
     out.backward(np.ones((2, 3)))
     x.received[...] = 7.0
     assert out.grad.tolist() == np.ones((2, 3)).tolist()

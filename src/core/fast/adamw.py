@@ -48,7 +48,7 @@ def adamw_step(
     weight_decay: float,
     steps: int,
 ) -> None:
-    """What AdamWOptimizer.update does to each, for parameters that all have a gradient and took `steps` with this."""
+    """What AdamWOptimizer.update does to each parameter, where all have a gradient and all are at step `steps`."""
     beta1, beta2 = betas
     root = math.sqrt(1.0 - beta2**steps)  # m / (sqrt(v / root^2) + eps) is root m / (sqrt(v) + root eps)
     change = np.concatenate([parameter.received.reshape(-1) for parameter in parameters])  # first the gradients

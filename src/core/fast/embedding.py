@@ -1,22 +1,22 @@
-"""The gradient of a table of vectors. NumPy's `add.at` adds number by number; here a product of matrices does it."""
+"""Rows of a table of vectors. Their gradient is a product of matrices: NumPy's `add.at` adds number by number."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .operation import Back
+from .operation import KernelBackward
 
 LARGEST = 2048  # rows of the table: for a larger one the matrix of ones and zeros costs more than it saves
 
 
-def embedding(ids: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, Back]:
+def embedding(ids: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, KernelBackward]:
     """Row i of the table (V, C) for each id i: (...) to (..., C). Ids are checked by the caller."""
-    ids = ids.copy()  # what is looked up now, should someone write into the array before the way back
+    ids = ids.copy()  # what is looked up now, should someone write into the array before the backward pass
 
-    def back(grad: np.ndarray, _: bool = False) -> tuple[np.ndarray | None, ...]:
+    def backward(grad: np.ndarray, _: bool = True) -> tuple[np.ndarray | None, ...]:
         return None, table_gradient(ids, grad, table.shape)
 
-    return table[ids], back
+    return table[ids], backward
 
 
 def table_gradient(ids: np.ndarray, grad: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

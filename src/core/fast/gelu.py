@@ -6,43 +6,47 @@ import math
 
 import numpy as np
 
-from .operation import Back
+from .operation import KernelBackward
 from .threads import share_blocks
 
 TWICE = 2.0 * math.sqrt(2.0 / math.pi)
 CUBIC = 0.044715
-KEPT = 1 << 19  # numbers, two megabytes of float32: of a larger array the gates are computed again on the way back
+KEPT = 1 << 19  # numbers, two megabytes of float32: of a larger array the gates are computed again in the backward pass
 
 
-def gelu_tanh(x: np.ndarray) -> tuple[np.ndarray, Back]:
+def gelu_tanh(x: np.ndarray) -> tuple[np.ndarray, KernelBackward]:
     """x times the gate 1 / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3); any shape."""
     numbers = x.reshape(-1)
     result = np.empty_like(numbers)
     gates = [np.empty_like(numbers)] if numbers.size <= KEPT else []
 
-    def forward(x: np.ndarray, y: np.ndarray, gate: np.ndarray | None = None) -> None:
-        np.multiply(x, gate_of(x, gate), out=y)
-
-    def backward(
-        g: np.ndarray, x: np.ndarray, y: np.ndarray, change: np.ndarray, gate: np.ndarray | None = None
-    ) -> None:
-        gate = gate_of(x) if gate is None else gate
-        slope = x * x
-        slope *= TWICE * 3.0 * CUBIC
-        slope += TWICE  # the derivative of 2 u
-        np.subtract(1.0, gate, out=change)
-        change *= y  # first, so that 0 times a large number stays 0
-        change *= slope
-        change += gate  # gate + x gate (1 - gate) (2 u)'
-        change *= g
-
-    def back(grad: np.ndarray, _: bool = True) -> tuple[np.ndarray]:
+    def backward(grad: np.ndarray, _: bool = True) -> tuple[np.ndarray]:
         x_grad = np.empty_like(numbers)
-        share_blocks(backward, grad.reshape(-1), numbers, result, x_grad, *gates)
+        share_blocks(_backward, grad.reshape(-1), numbers, result, x_grad, *gates)
         return (x_grad.reshape(grad.shape),)
 
-    share_blocks(forward, numbers, result, *gates)
-    return result.reshape(x.shape), back
+    share_blocks(_forward, numbers, result, *gates)
+    return result.reshape(x.shape), backward
+
+
+def _forward(x: np.ndarray, y: np.ndarray, gate: np.ndarray | None = None) -> None:
+    """Fill y, and the gate if it is kept."""
+    np.multiply(x, gate_of(x, gate), out=y)
+
+
+def _backward(
+    grad: np.ndarray, x: np.ndarray, y: np.ndarray, x_grad: np.ndarray, gate: np.ndarray | None = None
+) -> None:
+    """Fill x_grad with grad (gate + x gate (1 - gate) (2 u)')."""
+    gate = gate_of(x) if gate is None else gate
+    slope = x * x
+    slope *= TWICE * 3.0 * CUBIC
+    slope += TWICE  # (2 u)'
+    np.subtract(1.0, gate, out=x_grad)
+    x_grad *= y  # first, so that 0 times a large number stays 0
+    x_grad *= slope
+    x_grad += gate
+    x_grad *= grad
 
 
 def gate_of(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

@@ -3,53 +3,67 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
-from .operation import Back
+from .operation import KernelBackward
 from .threads import filled, ones, share_blocks
 
 
-def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, Back]:
+def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -> tuple[np.ndarray, KernelBackward]:
     """(x - mean) / sqrt(variance + eps) * weight + bias, (..., C) to the same shape."""
-    size = x.shape[-1]
-    rows = x.reshape(-1, size)  # (N, C)
+    rows = x.reshape(-1, x.shape[-1])  # (N, C)
     normal, result = np.empty_like(rows), np.empty_like(rows)
     inverse = np.empty((len(rows), 1), dtype=rows.dtype)
-    shares = filled(size, 1.0 / size, rows.dtype)  # (C, 1): BLAS adds up faster than NumPy's reductions
 
-    def forward(given: np.ndarray, centred: np.ndarray, y: np.ndarray, root: np.ndarray) -> None:
-        np.subtract(given, given @ shares, out=centred)  # (n, C) - (n, 1)
-        centred -= centred @ shares  # what rounding has left of the mean
-        np.vecdot(centred, centred, out=root[:, 0])
-        root += size * eps  # size times (variance + eps)
-        np.sqrt(root, out=root)
-        np.divide(math.sqrt(size), root, out=root)
-        centred *= root
-        np.multiply(centred, weight, out=y)
-        y += bias
-
-    def back(grad: np.ndarray, wanted: bool = True) -> tuple[np.ndarray | None, ...]:
+    def backward(grad: np.ndarray, wanted: bool = True) -> tuple[np.ndarray | None, ...]:
         x_grad = np.empty_like(normal)
-        weighted = shares * weight[:, None]  # (C, 1)
-
-        def backward(g: np.ndarray, along: np.ndarray, scaled: np.ndarray, root: np.ndarray) -> np.ndarray:
-            sums = np.empty((2, size), dtype=g.dtype)  # the gradients of weight and bias
-            one = ones(len(g), g.dtype)
-            np.multiply(g, along, out=scaled)
-            np.matmul(one, scaled, out=sums[0])
-            np.matmul(one, g, out=sums[1])
-            along *= scaled @ weighted  # the part of the gradient that would only stretch the row
-            along += g @ weighted  # and the part that would only move it
-            np.multiply(g, weight, out=scaled)
-            scaled -= along
-            scaled *= root
-            return sums
-
-        sums = share_blocks(backward, grad.reshape(normal.shape), normal, x_grad, inverse)
+        sums = share_blocks(partial(_backward, weight), grad.reshape(normal.shape), normal, x_grad, inverse)
         weight_grad, bias_grad = reduce(np.add, sums)
         return x_grad.reshape(grad.shape) if wanted else None, weight_grad, bias_grad
 
-    share_blocks(forward, rows, normal, result, inverse)
-    return result.reshape(x.shape), back
+    share_blocks(partial(_forward, weight, bias, eps), rows, normal, result, inverse)
+    return result.reshape(x.shape), backward
+
+
+def _forward(
+    weight: np.ndarray,
+    bias: np.ndarray,
+    eps: float,
+    x: np.ndarray,
+    normal: np.ndarray,
+    y: np.ndarray,
+    inverse: np.ndarray,
+) -> None:
+    """Fill y, and what the backward pass needs: the normalised rows and 1 / sqrt(variance + eps)."""
+    size = x.shape[-1]
+    average = filled(size, 1.0 / size, x.dtype)  # (C, 1): BLAS adds up faster than NumPy's reductions
+    np.subtract(x, x @ average, out=normal)  # (n, C) - (n, 1)
+    normal -= normal @ average  # what rounding has left of the mean
+    np.vecdot(normal, normal, out=inverse[:, 0])
+    inverse += size * eps  # size times (variance + eps)
+    np.sqrt(inverse, out=inverse)
+    np.divide(math.sqrt(size), inverse, out=inverse)
+    normal *= inverse
+    np.multiply(normal, weight, out=y)
+    y += bias
+
+
+def _backward(
+    weight: np.ndarray, grad: np.ndarray, normal: np.ndarray, x_grad: np.ndarray, inverse: np.ndarray
+) -> np.ndarray:
+    """Fill x_grad, and give the gradients of weight and bias, (2, C). It uses up `normal`."""
+    size = grad.shape[-1]
+    weighted = filled(size, 1.0 / size, grad.dtype) * weight[:, None]  # (C, 1)
+    one = ones(len(grad), grad.dtype)
+    sums = np.empty((2, size), dtype=grad.dtype)
+    np.multiply(grad, normal, out=x_grad)
+    np.matmul(one, x_grad, out=sums[0])
+    np.matmul(one, grad, out=sums[1])
+    normal *= x_grad @ weighted  # the part of the gradient that would only stretch the row
+    normal += grad @ weighted  # and the part that would only move it
+    np.multiply(grad, weight, out=x_grad)
+    x_grad -= normal
+    x_grad *= inverse
+    return sums

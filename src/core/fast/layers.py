@@ -4,58 +4,62 @@ A tensor, its record and its gradient cost some ten microseconds for each operat
 10 to 50 microseconds. And a batch can be cut: its sequences do not meet inside a model, so two threads take half of
 them each, through all layers and back. Sharing out each operation for itself would cost a wait at its end.
 
-Which layers can do this stands in FORMS; a model with any other is computed layer by layer.
+Which layers can do this stands in tables of forms, here and in src/gpt; a model with any other layer is computed layer
+by layer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..dropout import Dropout
 from ..layer import Composite, Layer
 from ..tensor import Tensor
-from .threads import prepare, share_apart
+from .threads import prepare, run_apart
 
-Back = Callable[[np.ndarray], np.ndarray]  # from the gradient of a result to that of what went in
-
-
-class Form(NamedTuple):
-    """How a class of layers computes on arrays."""
-
-    run: Callable[[Any, np.ndarray, Pass], tuple[np.ndarray, Back]]
-    parts: Callable[[Any], Iterable[Any]]  # the layers inside, which must have forms too
-    fits: Callable[[Any], bool]  # what else must be true of the layer
-    methods: list[tuple[str, Any]]  # what `run` stands for: nobody must have replaced it
-    names: frozenset[str]  # of all methods
+Backward = Callable[[np.ndarray], np.ndarray]  # from the gradient of a result to that of what went in
 
 
-FORMS: dict[type, Form] = {}
+class Form:
+    """How layers of one class, not of its subclasses, compute on arrays.
+
+    `run(layer, x, one_pass)` gives the result and its backward function; `parts` the layers inside, which must have
+    forms too; `fits` says whether the layer is as `run` takes it to be.
+    """
+
+    def __init__(
+        self,
+        kind: type[Layer],
+        run: Callable[[Any, np.ndarray, Pass], tuple[np.ndarray, Backward]],
+        parts: Callable[[Any], Iterable[Any]] = lambda layer: (),
+        fits: Callable[[Any], bool] = lambda layer: True,
+    ):
+        self.kind, self.run, self.parts, self.fits = kind, run, parts, fits
+        methods = [name for name in dir(kind) if callable(getattr(kind, name))]
+        self.names = frozenset(methods)
+        own = ["__call__", "forward", *(name for name in methods if not hasattr(Composite, name))]
+        self.methods = [(name, getattr(kind, name)) for name in own]  # `run` does what they do as they are now
 
 
-def add_form(
-    kind: type,
-    run: Callable[[Any, np.ndarray, Pass], tuple[np.ndarray, Back]],
-    parts: Callable[[Any], Iterable[Any]] = lambda layer: (),
-    fits: Callable[[Any], bool] = lambda layer: True,
-) -> None:
-    """From now on layers of this very class compute by `run(layer, x, here)`: the result and the way back."""
-    names = [name for name in dir(kind) if callable(getattr(kind, name))]
-    own = ["__call__", "forward", *(name for name in names if not hasattr(Composite, name))]
-    methods = [(name, getattr(kind, name)) for name in own]
-    FORMS[kind] = Form(run, parts, fits, methods, frozenset(names))
+Forms = Mapping[type, Form]
 
 
-def known(layers: Iterable[Any]) -> bool:
-    """True if the layers and all inside have forms, and nobody has replaced a method that a form stands for."""
+def table_of(*forms: Form) -> dict[type, Form]:
+    """The forms by their classes."""
+    return {form.kind: form for form in forms}
+
+
+def known(layers: Iterable[Any], forms: Forms) -> bool:
+    """True if the layers and all inside them have forms, and nobody has replaced a method of one."""
     waiting = list(layers)
     while waiting:
         layer = waiting.pop()
         kind = type(layer)
-        form = FORMS.get(kind)
+        form = forms.get(kind)
         if form is None or not form.names.isdisjoint(layer.__dict__) or not form.fits(layer):
             return False
         for name, method in form.methods:
@@ -66,59 +70,60 @@ def known(layers: Iterable[Any]) -> bool:
 
 
 class Pass:
-    """One way through layers and back. It collects gradients for itself: another thread may be on the same layers."""
+    """One forward and backward pass. It collects gradients for itself: another thread may be on the same layers."""
 
-    def __init__(self) -> None:
+    def __init__(self, forms: Forms) -> None:
+        self.forms = forms
         self.recording = Tensor.recording()
         self.parameters: dict[int, Tensor] = {}  # by id, as the gradients
         self.gradients: dict[int, np.ndarray] = {}
         self.generators: dict[int, np.random.Generator] = {}  # what stands for a layer's own, by the id of that
 
-    def layer(self, layer: Any, x: np.ndarray) -> tuple[np.ndarray, Back]:
-        """The result of one layer, and the way back."""
-        return FORMS[type(layer)].run(layer, x, self)
+    def layer(self, layer: Any, x: np.ndarray) -> tuple[np.ndarray, Backward]:
+        """The result of one layer, and its backward function."""
+        return self.forms[type(layer)].run(layer, x, self)
 
-    def layers(self, layers: Sequence[Any], x: np.ndarray) -> tuple[np.ndarray, Back]:
-        """The same of several. What a layer has kept is let go of as soon as the way back has used it."""
-        backs: list[Back] = []
+    def layers(self, layers: Sequence[Any], x: np.ndarray) -> tuple[np.ndarray, Backward]:
+        """The same of several. What a layer has kept is let go of as soon as the backward pass has used it."""
+        backwards: list[Backward] = []
         for layer in layers:
-            x, back = self.layer(layer, x)
+            x, backward = self.layer(layer, x)
             if self.recording:
-                backs.append(back)
+                backwards.append(backward)
 
-        def way_back(grad: np.ndarray) -> np.ndarray:
-            while backs:
-                grad = backs.pop()(grad)
+        def all_backward(grad: np.ndarray) -> np.ndarray:
+            while backwards:
+                grad = backwards.pop()(grad)
             return grad
 
-        return x, way_back
+        return x, all_backward
 
-    def kernel(self, kernel: Any, x: np.ndarray, *parameters: Any, **settings: Any) -> tuple[np.ndarray, Back]:
-        """The result of a kernel (see operation.py), and the way back, on which gradients of parameters are noted.
+    def kernel(self, kernel: Any, x: np.ndarray, *parameters: Any, **settings: Any) -> tuple[np.ndarray, Backward]:
+        """The result of a kernel (see operation.py), and a backward function that notes the parameters' gradients.
 
         A parameter that is missing is None for the kernel too.
         """
-        result, back = kernel(x, *[None if each is None else each.data for each in parameters], **settings)
+        result, kernel_backward = kernel(x, *[None if each is None else each.data for each in parameters], **settings)
         for each in parameters:
             if each is not None:
                 self.parameters[id(each)] = each
 
-        def way_back(grad: np.ndarray) -> np.ndarray:
-            x_grad, *found = back(grad)
+        def backward(grad: np.ndarray) -> np.ndarray:
+            x_grad, *found = kernel_backward(grad)
             for parameter, gradient in zip(parameters, found, strict=True):
                 if parameter is not None:
                     before = self.gradients.get(id(parameter))
                     self.gradients[id(parameter)] = gradient if before is None else before + gradient
             return x_grad
 
-        return result, way_back
+        return result, backward
 
     def generator(self, own: np.random.Generator) -> np.random.Generator:
         """The generator to draw from."""
         return self.generators.get(id(own), own)
 
 
-def through(layers: Sequence[Layer], x: Tensor, halves: bool = False) -> Tensor:
+def through(layers: Sequence[Layer], forms: Forms, x: Tensor, halves: bool = False) -> Tensor:
     """Known layers one after the other, (B, ...) to (B, ...). In halves, B must be 2 or more.
 
     Gradients of the halves are added in their order, so the result does not depend on which thread was first, nor on
@@ -127,23 +132,16 @@ def through(layers: Sequence[Layer], x: Tensor, halves: bool = False) -> Tensor:
     prepare()
     half = len(x.data) // 2
     parts = [slice(half), slice(half, None)] if halves else [slice(None)]
-    passes = [Pass() for _ in parts]
-    results: list[Any] = [None for _ in parts]
-    grads: list[Any] = [None for _ in parts]
-
-    def forward(side: int) -> None:
-        results[side] = passes[side].layers(layers, x.data[parts[side]])
-
-    def backward(side: int) -> None:
-        grads[side] = results[side][1](out.received[parts[side]])
-
+    passes = [Pass(forms) for _ in parts]
     if halves:
         passes[1].generators = _generators(layers)
-    _for_each(forward, len(parts))
-    out = Tensor(np.concatenate([result for result, _ in results]) if halves else results[0][0])
+    done = run_apart([partial(each.layers, layers, x.data[part]) for each, part in zip(passes, parts, strict=True)])
+    results, backwards = zip(*done, strict=True)
+    out = Tensor(np.concatenate(results) if halves else results[0])
 
     def gradient_fn() -> None:
-        _for_each(backward, len(parts))
+        given = out.received
+        grads = run_apart([partial(each, given[part]) for each, part in zip(backwards, parts, strict=True)])
         for each in passes:
             for number, gradient in each.gradients.items():
                 if each.parameters[number].differentiable:
@@ -152,14 +150,6 @@ def through(layers: Sequence[Layer], x: Tensor, halves: bool = False) -> Tensor:
             x.receive(np.concatenate(grads))  # a copy: a gradient that came all the way unchanged is not ours
 
     return out.attach(gradient_fn, (x, *passes[0].parameters.values()))
-
-
-def _for_each(work: Callable[[int], None], sides: int) -> None:
-    """`work` for each side, each on a thread of its own; one alone may share out its operations."""
-    if sides == 1:
-        work(0)
-    else:
-        share_apart([partial(work, side) for side in range(sides)])
 
 
 def _generators(layers: Sequence[Layer]) -> dict[int, np.random.Generator]:

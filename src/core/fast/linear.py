@@ -7,36 +7,35 @@ from itertools import pairwise
 
 import numpy as np
 
-from .operation import Back
-from .threads import ones, share, shares
+from .operation import KernelBackward
+from .threads import MOST, ones, share, worth_sharing
 
 SMALLEST = 128  # rows or columns: smaller parts make BLAS pack the other matrix too often
-PARTS = 4
 
 
-def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> tuple[np.ndarray, Back]:
+def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> tuple[np.ndarray, KernelBackward]:
     """(..., I) @ (I, O) + (O,) -> (..., O). Shapes are checked by the caller."""
     inputs, outputs = weight.shape
     rows = x.reshape(-1, inputs)  # (N, I)
-    y = product(rows, weight)
+    y = shared_product(rows, weight)
     if bias is not None:
         y += bias
 
-    def back(grad: np.ndarray, wanted: bool = True) -> tuple[np.ndarray | None, ...]:
+    def backward(grad: np.ndarray, wanted: bool = True) -> tuple[np.ndarray | None, ...]:
         grad = grad.reshape(-1, outputs)
-        x_grad = product(grad, weight.T).reshape(x.shape) if wanted else None
-        return x_grad, product(rows.T, grad), None if bias is None else ones(len(grad), grad.dtype) @ grad
+        x_grad = shared_product(grad, weight.T).reshape(x.shape) if wanted else None
+        return x_grad, shared_product(rows.T, grad), None if bias is None else ones(len(grad), grad.dtype) @ grad
 
-    return y.reshape(*x.shape[:-1], outputs), back
+    return y.reshape(*x.shape[:-1], outputs), backward
 
 
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def shared_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(N, K) @ (K, M), cut along the longer side of the result."""
     rows, columns = len(a), b.shape[1]
     work = a.size * columns
-    if not shares(work):
+    if not worth_sharing(work):
         return a @ b
-    parts = max(1, min(PARTS, max(rows, columns) // SMALLEST))
+    parts = max(1, min(MOST, max(rows, columns) // SMALLEST))
     edges = [max(rows, columns) * part // parts for part in range(parts + 1)]
     slices = [slice(start, stop) for start, stop in pairwise(edges)]
     out = np.empty((rows, columns), dtype=a.dtype)

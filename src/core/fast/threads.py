@@ -1,15 +1,15 @@
 """Share the parts of an operation among a few threads. NumPy computes outside the interpreter lock, so they overlap.
 
 Parts are cut by the shapes alone and each writes its own piece of the result, so the result does not depend on how many
-threads there are. The BLAS library inside NumPy has threads of its own, which wait by spinning: while ours are at work
-it is held at one.
+threads there are. The BLAS library inside NumPy has threads of its own, which wait by spinning: from the first fast
+operation on it is held at one, if we may use more than one ourselves.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 MOST = 4  # more threads than that find too little to do in models of this size
 WORTHWHILE = 8_000_000  # multiplications in products, below which handing over costs more than it saves
 PASS = 4  # as many multiplications take as long as one pass over a number in the cache
-BLOCK = 1 << 17  # numbers, half a megabyte of float32: some stay in the cache, and the calls between them are few
+BLOCK = (
+    1 << 17
+)  # numbers, half a megabyte of float32: a few such arrays fit the cache, and the calls between them are few
 
 Task = Callable[[], object]
 
 
 def share(tasks: Iterable[Task], work: int) -> None:
-    """Run all tasks, in any order. `work` is about how many operations they are; few are not handed over."""
-    prepare()
+    """Run all tasks, in any order. `work` is about how many multiplications they are: the caller does few alone."""
     tasks = list(tasks)
     waiting = iter(tasks)  # whoever is free takes the next
 
@@ -38,7 +39,7 @@ def share(tasks: Iterable[Task], work: int) -> None:
         for task in waiting:
             task()
 
-    helpers = _submit(take, min(count(), len(tasks)) - 1) if len(tasks) > 1 and shares(work) else []
+    helpers = _submit(take, min(count(), len(tasks)) - 1) if len(tasks) > 1 and worth_sharing(work) else []
     try:
         take()
     finally:  # one that has not begun is not needed any more; of the others none may go on behind the caller's back
@@ -52,9 +53,9 @@ def _submit(take: Callable[[], None], wanted: int) -> list[Future]:
     """`take` handed over to so many threads; to fewer or none if the system or a program at its end starts no more."""
     helpers: list[Future] = []
     try:
-        pool = _pool()
-        for _ in range(0 if pool is None else wanted):
-            helpers.append(pool.submit(take))  # type: ignore[union-attr]
+        if (pool := _pool()) is not None:
+            for _ in range(wanted):
+                helpers.append(pool.submit(take))
     except RuntimeError:  # the main thread has ended: what runs in others goes on without help
         pass
     return helpers
@@ -69,21 +70,25 @@ class _Apart(threading.local):
 _apart = _Apart()
 
 
-def share_apart(tasks: Iterable[Task]) -> None:
-    """Run large tasks at once, each in one thread from its beginning to its end."""
+def run_apart(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+    """The results of large tasks, each run by one thread from beginning to end; a task alone may share its parts."""
+    if len(tasks) == 1:
+        return [tasks[0]()]
+    results: list[Any] = [None] * len(tasks)
 
-    def alone(task: Task) -> None:
+    def alone(index: int) -> None:
         before, _apart.busy = _apart.busy, True
         try:
-            task()
+            results[index] = tasks[index]()
         finally:
             _apart.busy = before
 
-    share([partial(alone, task) for task in tasks], WORTHWHILE)
+    share([partial(alone, index) for index in range(len(tasks))], WORTHWHILE)
+    return results
 
 
-def shares(work: int) -> bool:
-    """True if so many operations are worth handing over, and this thread is not there for a task of `share_apart`."""
+def worth_sharing(work: int) -> bool:
+    """True if so many operations are worth handing over, and this thread is not there for a task of `run_apart`."""
     return work >= WORTHWHILE and not _apart.busy
 
 
@@ -141,7 +146,7 @@ def count() -> int:
 
 @cache
 def prepare() -> bool:
-    """From the first fast operation on BLAS works with one thread and freed memory is kept. False if BLAS does not.
+    """Before the first fast operation: keep freed memory, and hold BLAS at one thread. False if it cannot be held.
 
     Two of its threads wait for each other at every product: beside another busy program that takes many times as long.
     """

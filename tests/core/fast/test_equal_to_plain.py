@@ -364,7 +364,7 @@ def test_halves_are_used_for_long_passes_of_known_layers_only(monkeypatch):
 
     taken = []
 
-    def through(parts, x, halves):
+    def through(parts, forms, x, halves):
         taken.append(halves)
         return x
 
