@@ -24,6 +24,8 @@ from .scheduler import WarmupCosineScheduler, WarmupLinearScheduler
 from .tensor import Tensor
 from .trainer import Trainer
 
+from .fast import forms  # isort: skip  # noqa: F401 - here, so that it knows the layers before anybody changes them
+
 __all__ = [
     "GELU",
     "AdamWOptimizer",

@@ -49,11 +49,12 @@ class Storage:
 
         `fresh` says that the caller made the array for this and lets go of it, so that it need not be copied.
         """
-        if fresh and self.gradient is None and gradient.shape == self.data.shape and gradient.dtype == self.data.dtype:
-            self.gradient = gradient  # the usual case, first
-            return
         if self.data.dtype.kind != "f":
             raise TypeError("integers are constants and get no gradient, write Tensor([1., 2., 3.])")
+        fits = type(gradient) is np.ndarray and (gradient.shape, gradient.dtype) == (self.data.shape, self.data.dtype)
+        if fits and fresh and self.gradient is None:  # the usual case, first
+            self.gradient = gradient
+            return
         gradient = unbroadcast(np.asarray(gradient), self.data.shape)
         if self.gradient is None:
             # A copy, unless it is fresh: no two tensors share a buffer.

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core import Dropout
+from ..core import Dropout, Tensor
 from ..core.fast import forms as core_forms
 from ..core.fast.attention import causal_attention
 from ..core.fast.layers import Backward, Form, Pass, table_of
 from ..core.fast.linear import linear
 from ..core.fast.operation import KernelBackward
+from ..core.gradient import unbroadcast
 from .attention import GPTAttention
 from .block import BareTransformer, GPTTransformer, Identity
 from .embedding import GPTEmbedding
@@ -37,7 +38,7 @@ def _add_first_rows(x: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, Kerne
 
     def backward(grad: np.ndarray, _: bool = True) -> tuple[np.ndarray, ...]:
         table_grad = np.zeros(table.shape, dtype=table.dtype)
-        grad.sum(axis=0, out=table_grad[:time])
+        table_grad[:time] = unbroadcast(grad, (time, table.shape[1]))
         return grad, table_grad
 
     return x + table[:time], backward
@@ -58,14 +59,15 @@ def _shared_table(x: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, KernelB
     return result, backward
 
 
-def _attention(
-    layer: GPTAttention, x: np.ndarray, one_pass: Pass, turns: np.ndarray | None = None
-) -> tuple[np.ndarray, Backward]:
-    """`turns` (T, D / 2) turn queries and keys by their places."""
+def _attention(layer: GPTAttention, x: np.ndarray, one_pass: Pass) -> tuple[np.ndarray, Backward]:
     query, query_backward = one_pass.layer(layer.query, x)
     key, key_backward = one_pass.layer(layer.key, x)
     value, value_backward = one_pass.layer(layer.value, x)
-    if turns is not None:
+    turns = None
+    if isinstance(layer, RotaryAttention):
+        if query.shape[-1] % (2 * layer.heads) or key.shape != query.shape:
+            layer.place(Tensor(query), Tensor(key), 0)  # raises, and says why
+        turns = turns_of(0, x.shape[1], query.shape[-1] // layer.heads, query.dtype)
         query, key = turn(query, turns), turn(key, turns)
     batch, time, _ = x.shape
     kept = layer.dropout.draw((batch, layer.heads, time, time), one_pass.generator(layer.dropout.generator))
@@ -84,25 +86,21 @@ def _attention(
     return result, backward
 
 
-def _rotary(layer: RotaryAttention, x: np.ndarray, one_pass: Pass) -> tuple[np.ndarray, Backward]:
-    size = layer.query.weight.shape[1] // layer.heads
-    return _attention(layer, x, one_pass, turns_of(0, x.shape[1], size, x.dtype))
-
-
 def _feed_forward(layer: GPTFeedForward, x: np.ndarray, one_pass: Pass) -> tuple[np.ndarray, Backward]:
     return one_pass.layers(_parts_of_network(layer), x)
 
 
 def _block(layer: GPTTransformer, x: np.ndarray, one_pass: Pass) -> tuple[np.ndarray, Backward]:
-    change, attention_backward = one_pass.layers([layer.attention_norm, layer.attention], x)
-    between = x + change
-    change, network_backward = one_pass.layers([layer.feed_forward_norm, layer.feed_forward], between)
+    first, attention_backward = one_pass.layers([layer.attention_norm, layer.attention], x)
+    between = x + first
+    second, network_backward = one_pass.layers([layer.feed_forward_norm, layer.feed_forward], between)
+    shapes = first.shape, second.shape
 
     def backward(grad: np.ndarray) -> np.ndarray:
-        grad = grad + network_backward(grad)
-        return grad + attention_backward(grad)
+        grad = grad + network_backward(unbroadcast(grad, shapes[1]))
+        return grad + attention_backward(unbroadcast(grad, shapes[0]))
 
-    return between + change, backward
+    return between + second, backward
 
 
 def _bare_block(layer: BareTransformer, x: np.ndarray, one_pass: Pass) -> tuple[np.ndarray, Backward]:
@@ -135,7 +133,7 @@ FORMS = core_forms.FORMS | table_of(
     Form(PositionalEncoding, core_forms.on_tensors),
     Form(GPTOutput, _output, lambda layer: [] if layer.linear is None else [layer.linear]),
     Form(GPTAttention, _attention, _parts_of_attention, _shows_nothing),
-    Form(RotaryAttention, _rotary, _parts_of_attention, _shows_nothing),
+    Form(RotaryAttention, _attention, _parts_of_attention, _shows_nothing),
     Form(GPTFeedForward, _feed_forward, _parts_of_network),
     Form(GPTTransformer, _block, _parts_of_block),
     Form(BareTransformer, _bare_block, lambda layer: [layer.attention, layer.feed_forward]),

@@ -1,19 +1,32 @@
 """A whole GPT as one operation on arrays gives what its layers give one by one, and is used only where it may be."""
 
+import os
+import subprocess
+import sys
 import tracemalloc
 from functools import partial
 
 import numpy as np
 import pytest
 
-from src.core import GELU, Composite, Dropout, Layer, LayerNorm, Linear, ReLU, Softmax, Tensor
+from src.core import GELU, Composite, Dropout, Embedding, Layer, LayerNorm, Linear, ReLU, Softmax, Tensor
 from src.core.fast import plain
 from src.core.fast.layers import known, through
-from src.gpt import GPT, BareTransformer, GPTAttention, GPTFeedForward, GPTLoss, PositionalEncoding, RotaryAttention
+from src.gpt import (
+    GPT,
+    BareTransformer,
+    GPTAttention,
+    GPTFeedForward,
+    GPTLoss,
+    GPTTransformer,
+    PositionalEncoding,
+    RotaryAttention,
+)
 from src.gpt.block import Identity
 from src.gpt.forms import FORMS
 
 IDS = Tensor(np.random.default_rng(0).integers(0, 11, (5, 8)))
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 LABELS = Tensor(np.random.default_rng(1).integers(0, 11, (5, 8)))
 
 
@@ -48,6 +61,8 @@ OPTIONS = {
     "one layer": {"feed_forward": lambda embedding_size: Linear(embedding_size, embedding_size)},
     "nothing": {"feed_forward": lambda embedding_size: Identity()},
     "without bias": {"attention": partial(GPTAttention, bias=False)},
+    "another eps": {"normalization": partial(LayerNorm, eps=0.1)},
+    "one channel is added to all": {"feed_forward": lambda embedding_size: Linear(embedding_size, 1)},
     "dropout": {"dropout": 0.3},
     "all dropped": {"dropout": 1.0},
 }
@@ -117,6 +132,154 @@ def test_a_draw_that_was_replaced_is_used():
             dropout.rate = 0.0  # so that nothing is scaled either
     assert model(IDS).data.tobytes() == model(IDS).data.tobytes()
     np.testing.assert_allclose(model(IDS).data, build()(IDS).data, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("block", [GPTTransformer, BareTransformer])
+@pytest.mark.parametrize("feed_forward", [GPTFeedForward, wide])
+def test_a_forward_that_was_replaced_is_used_wherever_the_layer_is(block, feed_forward):
+    count = len(list(build(block=block, feed_forward=feed_forward).layers_within()))
+    for place in range(1, count):
+        model = build(block=block, feed_forward=feed_forward)
+        layer, seen = list(model.layers_within())[place], []
+        before = layer.forward
+        layer.forward = lambda *given, seen=seen, before=before: seen.append(1) or before(*given)
+        model(IDS)
+        assert seen, f"{type(layer).__name__}, number {place}"
+
+
+@pytest.mark.parametrize("dropout", [Identity, lambda: Composite([Dropout(0.0)])])
+def test_the_dropout_of_the_attention_may_be_another_layer(dropout):
+    model, expected = build(), build()(IDS).data
+    model.blocks[0].attention.dropout = dropout()
+    np.testing.assert_allclose(model(IDS).data, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("query", [lambda: Composite([Linear(16, 16), ReLU()]), Identity, lambda: LayerNorm(16)])
+@pytest.mark.parametrize("attention", [GPTAttention, RotaryAttention])
+def test_a_projection_may_be_another_layer(attention, query):
+    with Tensor.precision(np.float64):
+        model = build(attention=attention)
+        model.blocks[0].attention.query = query()
+        loss, gradients = loss_and_gradients(model)
+        with plain():
+            plain_loss, plain_gradients = loss_and_gradients(model)
+    assert loss == pytest.approx(plain_loss, rel=1e-12)
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(gradient, plain_gradients[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_a_table_of_positions_may_be_narrow():
+    with Tensor.precision(np.float64):
+        model = build()
+        model.embedding.positions.table = Embedding(9, 1)
+        _, gradients = loss_and_gradients(model)
+        with plain():
+            _, expected = loss_and_gradients(model)
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(gradient, expected[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("heads", [3, 16])
+def test_heads_that_rotary_attention_cannot_turn_are_refused(heads):
+    model = build(attention=RotaryAttention, positions=None)
+    model.blocks[0].attention.heads = heads
+    with pytest.raises(ValueError, match=f"16 channels of {heads} heads do not go into pairs"):
+        model(IDS)
+
+
+@pytest.mark.parametrize("attention", [GPTAttention, RotaryAttention])
+def test_a_weight_of_integers_is_a_constant(attention):
+    model = build(attention=attention)
+    model.blocks[0].attention.query.weight = Tensor(np.arange(256).reshape(16, 16) % 3)
+    fast = model(IDS).data
+    with plain():
+        np.testing.assert_allclose(fast, model(IDS).data, rtol=1e-4, atol=1e-5)
+
+
+def test_a_layer_inside_itself_ends_as_in_python():
+    model = build(feed_forward=wide)
+    network = model.blocks[0].feed_forward
+    network.layers.append(network)
+    with pytest.raises(RecursionError):
+        model(IDS)
+
+
+def test_constants_get_no_gradient():
+    model = build()
+    linear = model.blocks[0].attention.query
+    with Tensor.no_grad():
+        linear.weight = Tensor(linear.weight.data.copy()) * 1.0
+    loss_and_gradients(model)
+    assert not linear.weight.has_grad and linear.bias.has_grad
+    linear.bias.grad = None
+    linear(Tensor(np.ones((2, 16)))).sum().backward()
+    assert not linear.weight.has_grad and linear.bias.has_grad
+
+
+def test_the_second_half_draws_from_a_generator_that_the_first_one_gives(monkeypatch):
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    model, alone = build(dropout=0.5), build(dropout=0.5)
+    _restart(model, np.random.default_rng(7))
+    seed = int(np.random.default_rng(7).integers(2**63))
+    _restart(alone, np.random.Generator(np.random.PCG64(seed)))
+    both = model(Tensor(IDS.data[:2])).data
+    np.testing.assert_allclose(both[1:], alone(Tensor(IDS.data[1:2])).data, rtol=1e-5, atol=1e-6)
+
+
+def _restart(model, generator):
+    for layer in model.layers_within():
+        if isinstance(layer, Dropout):
+            layer.generator = generator
+
+
+@pytest.mark.parametrize(("mode", "rate", "numbers"), [("train", 0.5, 1), ("train", 0.0, 0), ("eval", 0.5, 0)])
+def test_halves_take_one_number_from_a_generator_and_only_if_something_is_dropped(mode, rate, numbers, monkeypatch):
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    monkeypatch.setattr(Dropout, "scale", 1.0)
+    model, generator, expected = build(), np.random.default_rng(7), np.random.default_rng(7)
+    _restart(model, generator)
+    for layer in model.layers_within():
+        if isinstance(layer, Dropout):
+            layer.rate = rate
+    getattr(model, mode)()
+    drawn = []
+    monkeypatch.setattr(
+        "src.core.fast.layers.np.random.PCG64", lambda number: drawn.append(number) or np.random.MT19937(1)
+    )
+    model(IDS)
+    assert drawn == [int(expected.integers(2**63)) for _ in range(numbers)]
+    if not rate or mode == "eval":
+        assert generator.bit_generator.state == expected.bit_generator.state
+
+
+def test_one_sequence_is_not_halved(monkeypatch):
+    whole = build()(Tensor(IDS.data[:1])).data
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    np.testing.assert_array_equal(build()(Tensor(IDS.data[:1])).data, whole)
+
+
+def test_a_method_that_was_replaced_before_the_model_was_imported_is_used():
+    program = """
+from src.core import Linear, Tensor
+before, seen = Linear.forward, []
+Linear.forward = lambda layer, x: seen.append(1) or before(layer, x)
+from src.gpt import GPT
+GPT(11, 8, 16, 1)(Tensor([[1, 2, 3]]))
+print(len(seen))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+    assert run.stdout == "7\n", run.stderr
+
+
+def test_halves_keep_their_logits_once(monkeypatch):
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    model, ids = build(vocab_size=4000, blocks=1), Tensor(np.zeros((64, 8), dtype=int))
+    model(ids)
+    tracemalloc.start()
+    out = model(ids)
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert kept < 1.7 * out.data.nbytes
 
 
 def test_weights_are_kept_where_they_are_asked_for():

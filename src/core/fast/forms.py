@@ -69,10 +69,14 @@ def on_tensors(layer: Any, x: np.ndarray, one_pass: Pass) -> tuple[np.ndarray, B
     return result.data, backward
 
 
+def _of_floats(layer: Any) -> bool:
+    return layer.weight.dtype.kind == "f"
+
+
 FORMS = table_of(
-    Form(Embedding, _embedding),
-    Form(Linear, _linear),
-    Form(LayerNorm, _layer_norm),
+    Form(Embedding, _embedding, fits=_of_floats),
+    Form(Linear, _linear, fits=_of_floats),
+    Form(LayerNorm, _layer_norm, fits=_of_floats),
     Form(GELU, _gelu),
     Form(ReLU, on_tensors),
     Form(Softmax, on_tensors),

@@ -55,9 +55,12 @@ def table_of(*forms: Form) -> dict[type, Form]:
 
 def known(layers: Iterable[Any], forms: Forms) -> bool:
     """True if the layers and all inside them have forms, and nobody has replaced a method of one."""
-    waiting = list(layers)
+    waiting, seen = list(layers), set()
     while waiting:
         layer = waiting.pop()
+        if id(layer) in seen:  # shared, or inside itself
+            continue
+        seen.add(id(layer))
         kind = type(layer)
         form = forms.get(kind)
         if form is None or not form.names.isdisjoint(layer.__dict__) or not form.fits(layer):
