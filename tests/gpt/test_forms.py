@@ -168,10 +168,19 @@ def test_a_projection_may_be_another_layer(attention, query):
         np.testing.assert_allclose(gradient, plain_gradients[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
 
-def test_a_table_of_positions_may_be_narrow():
+def narrow_table(model):
+    model.embedding.positions.table = Embedding(9, 1)
+
+
+def narrow_attention(model):
+    model.blocks[1].attention.output = Linear(16, 1)
+
+
+@pytest.mark.parametrize("change", [narrow_table, narrow_attention])
+def test_what_is_added_may_be_one_channel_for_all(change):
     with Tensor.precision(np.float64):
         model = build()
-        model.embedding.positions.table = Embedding(9, 1)
+        change(model)
         _, gradients = loss_and_gradients(model)
         with plain():
             _, expected = loss_and_gradients(model)
