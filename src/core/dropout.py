@@ -39,7 +39,7 @@ class Dropout(Layer):
     @property
     def scale(self) -> float:
         """What the kept numbers are multiplied by, so that their expected sum stays what it was."""
-        return 1.0 / (1.0 - self.rate) if self.rate < 1.0 else 0.0
+        return 1.0 / (1.0 - float(self.rate)) if self.rate < 1.0 else 0.0
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator | None = None) -> np.ndarray | None:
         """True where a number is kept, newly drawn, from another generator if one is given; None where all are."""

@@ -156,7 +156,7 @@ class AdamWOptimizer(Optimizer):
 
     def _alike(self) -> bool:
         """True if one formula holds for all parameters: each has a gradient, and as many steps as the others."""
-        own = getattr(self.update, "__func__", None) is not AdamWOptimizer.update  # what another does is not known here
+        own = getattr(self.update, "__func__", None) is not UPDATE  # what another one does is not known here
         alike = self._means.joined and not own and (self.steps == self.steps[0]).all()
         return bool(alike) and all(parameter.has_grad for parameter in self.parameters)
 
@@ -203,6 +203,9 @@ class AdamWOptimizer(Optimizer):
         check_settings(betas, eps, weight_decay)
         self.betas = (float(betas[0]), float(betas[1]))  # Python floats: NumPy's would turn float32 arrays into float64
         self.eps, self.weight_decay = float(eps), float(weight_decay)
+
+
+UPDATE = AdamWOptimizer.update  # should someone replace it in the class
 
 
 def _check_parameters(parameters: list[Tensor]) -> None:

@@ -39,7 +39,7 @@ def _add_first_rows(x: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, Kerne
     def backward(grad: np.ndarray, _: bool = True) -> tuple[np.ndarray, ...]:
         table_grad = np.zeros(table.shape, dtype=table.dtype)
         table_grad[:time] = unbroadcast(grad, (time, table.shape[1]))
-        return grad, table_grad
+        return unbroadcast(grad, x.shape), table_grad
 
     return x + table[:time], backward
 
@@ -66,7 +66,7 @@ def _attention(layer: GPTAttention, x: np.ndarray, one_pass: Pass) -> tuple[np.n
     turns = None
     if isinstance(layer, RotaryAttention):
         if query.shape[-1] % (2 * layer.heads) or key.shape != query.shape:
-            layer.place(Tensor(query), Tensor(key), 0)  # raises, and says why
+            layer.place(Tensor(query), Tensor(key), 0)  # raises where a head is not made of pairs
         turns = turns_of(0, x.shape[1], query.shape[-1] // layer.heads, query.dtype)
         query, key = turn(query, turns), turn(key, turns)
     batch, time, _ = x.shape
@@ -94,11 +94,11 @@ def _block(layer: GPTTransformer, x: np.ndarray, one_pass: Pass) -> tuple[np.nda
     first, attention_backward = one_pass.layers([layer.attention_norm, layer.attention], x)
     between = x + first
     second, network_backward = one_pass.layers([layer.feed_forward_norm, layer.feed_forward], between)
-    shapes = first.shape, second.shape
+    given, added, middle, last = x.shape, first.shape, between.shape, second.shape  # as a rule all (B, T, C)
 
     def backward(grad: np.ndarray) -> np.ndarray:
-        grad = grad + network_backward(unbroadcast(grad, shapes[1]))
-        return grad + attention_backward(unbroadcast(grad, shapes[0]))
+        grad = unbroadcast(grad, middle) + network_backward(unbroadcast(grad, last))
+        return unbroadcast(grad, given) + attention_backward(unbroadcast(grad, added))
 
     return between + second, backward
 

@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 import tracemalloc
+import warnings
 from functools import partial
 
 import numpy as np
 import pytest
 
 from src.core import GELU, Composite, Dropout, Embedding, Layer, LayerNorm, Linear, ReLU, Softmax, Tensor
-from src.core.fast import plain
+from src.core.fast import plain, threads
 from src.core.fast.layers import known, through
 from src.gpt import (
     GPT,
@@ -176,8 +177,32 @@ def narrow_attention(model):
     model.blocks[1].attention.output = Linear(16, 1)
 
 
-@pytest.mark.parametrize("change", [narrow_table, narrow_attention])
-def test_what_is_added_may_be_one_channel_for_all(change):
+def narrow_tokens(model):
+    model.embedding.token = Embedding(11, 1)
+
+
+def narrow_stream(model):
+    model.embedding.token, model.embedding.positions = Embedding(11, 1), None
+    model.blocks[0].attention_norm, model.blocks[0].attention = Identity(), Linear(1, 16)
+
+
+def one_bias_for_all(model):
+    bias = Tensor([0.3])
+    for layer in model.blocks[1].layers_within():
+        if isinstance(layer, Linear):
+            layer.bias = bias
+    model.blocks[1].attention.output = Linear(16, 1)
+    model.blocks[1].attention.output.bias = bias
+
+
+@pytest.mark.parametrize("halved_from", [1, 10**15])
+@pytest.mark.parametrize(
+    "change",
+    [narrow_table, narrow_attention, narrow_tokens, narrow_stream, one_bias_for_all],
+    ids=lambda change: change.__name__,
+)
+def test_one_channel_may_stand_for_all(change, halved_from, monkeypatch):
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", halved_from)
     with Tensor.precision(np.float64):
         model = build()
         change(model)
@@ -203,6 +228,37 @@ def test_a_weight_of_integers_is_a_constant(attention):
     fast = model(IDS).data
     with plain():
         np.testing.assert_allclose(fast, model(IDS).data, rtol=1e-4, atol=1e-5)
+
+
+def test_a_rate_of_numpy_leaves_the_precision_as_it_is():
+    model = build(dropout=0.3, feed_forward=partial(GPTFeedForward, activation=ReLU))
+    for layer in model.layers_within():
+        if isinstance(layer, Dropout):
+            layer.rate = np.float64(0.3)
+    assert model(IDS).dtype == np.float32
+    assert Dropout(0.5).scale == 2.0 and type(model.blocks[0].attention.dropout.scale) is float
+
+
+def test_warnings_are_as_the_caller_wants_them_in_both_halves(monkeypatch):
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    monkeypatch.setattr(threads, "count", lambda: 2)
+    threads._pool.cache_clear()
+    model = build()
+    model.blocks[0].feed_forward.output.weight.data = np.full((64, 16), 3e38)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("error")
+            for _ in range(20):
+                model(IDS)
+    finally:
+        threads._pool.cache_clear()
+
+
+def test_a_composite_without_its_list_says_so():
+    model = build(feed_forward=wide)
+    del model.blocks[0].feed_forward.layers
+    with pytest.raises(RuntimeError, match="no list of layers"):
+        model(IDS)
 
 
 def test_a_layer_inside_itself_ends_as_in_python():

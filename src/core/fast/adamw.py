@@ -15,8 +15,8 @@ from .threads import share_blocks
 class Flat:
     """Zeros in the shapes of some arrays, as pieces of one row of numbers: `row` (N,) and `pieces`.
 
-    Arrays of different float types cannot share a row; then `joined` is False and the row empty. In a copy, too, the
-    pieces are of its row.
+    Arrays of different float types cannot share a row; then `joined` is False and the row empty. In a deep copy, too,
+    the pieces are of its row.
     """
 
     def __init__(self, like: Sequence[np.ndarray]):

@@ -31,8 +31,7 @@ def causal_attention(
     """Query (B, Tq, C), key (B, Tk, C) and value (B, Tk, E) to (B, Tq, E), with H heads that divide C and E.
 
     Head h has channels h * D to (h + 1) * D, D = C / H; those of the values are E / H wide. Queries stand at the last
-    Tq of the Tk places. Dropout keeps `kept` (B, H, Tq, Tk) of the weights, times `kept_scale`. Shapes are checked by
-    the caller.
+    Tq of the Tk places. Dropout keeps `kept` (B, H, Tq, Tk) of the weights, times `kept_scale`.
     """
     arrays = query, key, value
     result = np.empty((*query.shape[:2], value.shape[-1]), dtype=query.dtype)

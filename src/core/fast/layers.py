@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..dropout import Dropout
+from ..gradient import unbroadcast
 from ..layer import Composite, Layer
 from ..tensor import Tensor
 from .threads import prepare, run_apart
@@ -115,6 +116,7 @@ class Pass:
             x_grad, *found = kernel_backward(grad)
             for parameter, gradient in zip(parameters, found, strict=True):
                 if parameter is not None:
+                    gradient = unbroadcast(gradient, parameter.shape)
                     before = self.gradients.get(id(parameter))
                     self.gradients[id(parameter)] = gradient if before is None else before + gradient
             return x_grad

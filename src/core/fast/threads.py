@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import copy_context
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ def _submit(take: Callable[[], None], wanted: int) -> list[Future]:
     try:
         if (pool := _pool()) is not None:
             for _ in range(wanted):
-                helpers.append(pool.submit(take))
+                helpers.append(pool.submit(copy_context().run, take))  # with the caller's np.errstate
     except RuntimeError:  # the main thread has ended: what runs in others goes on without help
         pass
     return helpers

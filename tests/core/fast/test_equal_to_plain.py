@@ -451,6 +451,14 @@ def test_a_step_between_forward_and_backward_is_noticed():
         loss.backward()
 
 
+def test_an_update_that_was_replaced_in_the_class_is_used(monkeypatch):
+    weight, seen = Tensor([[1.0]]), []
+    monkeypatch.setattr(AdamWOptimizer, "update", lambda optimizer, index, parameter: seen.append(index))
+    weight.grad += np.ones((1, 1))
+    AdamWOptimizer([weight]).step()
+    assert seen == [0] and weight.item() == 1.0
+
+
 def test_an_update_that_was_replaced_is_used():
     weight, seen = Tensor([[1.0]]), []
     optimizer = AdamWOptimizer([weight])
