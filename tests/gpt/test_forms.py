@@ -4,14 +4,13 @@ import os
 import subprocess
 import sys
 import tracemalloc
-import warnings
 from functools import partial
 
 import numpy as np
 import pytest
 
 from src.core import GELU, Composite, Dropout, Embedding, Layer, LayerNorm, Linear, ReLU, Softmax, Tensor
-from src.core.fast import plain, threads
+from src.core.fast import plain
 from src.core.fast.layers import known, through
 from src.gpt import (
     GPT,
@@ -186,6 +185,13 @@ def narrow_stream(model):
     model.blocks[0].attention_norm, model.blocks[0].attention = Identity(), Linear(1, 16)
 
 
+def narrow_stream_until_the_network(model):
+    model.embedding.token, model.embedding.positions = Embedding(11, 1), None
+    block = model.blocks[0]
+    block.attention_norm, block.attention, block.feed_forward_norm = Identity(), Linear(1, 1), Identity()
+    block.feed_forward = Linear(1, 16)
+
+
 def one_bias_for_all(model):
     bias = Tensor([0.3])
     for layer in model.blocks[1].layers_within():
@@ -198,7 +204,7 @@ def one_bias_for_all(model):
 @pytest.mark.parametrize("halved_from", [1, 10**15])
 @pytest.mark.parametrize(
     "change",
-    [narrow_table, narrow_attention, narrow_tokens, narrow_stream, one_bias_for_all],
+    [narrow_table, narrow_attention, narrow_tokens, narrow_stream, narrow_stream_until_the_network, one_bias_for_all],
     ids=lambda change: change.__name__,
 )
 def test_one_channel_may_stand_for_all(change, halved_from, monkeypatch):
@@ -237,21 +243,6 @@ def test_a_rate_of_numpy_leaves_the_precision_as_it_is():
             layer.rate = np.float64(0.3)
     assert model(IDS).dtype == np.float32
     assert Dropout(0.5).scale == 2.0 and type(model.blocks[0].attention.dropout.scale) is float
-
-
-def test_warnings_are_as_the_caller_wants_them_in_both_halves(monkeypatch):
-    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
-    monkeypatch.setattr(threads, "count", lambda: 2)
-    threads._pool.cache_clear()
-    model = build()
-    model.blocks[0].feed_forward.output.weight.data = np.full((64, 16), 3e38)
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("error")
-            for _ in range(20):
-                model(IDS)
-    finally:
-        threads._pool.cache_clear()
 
 
 def test_a_composite_without_its_list_says_so():
