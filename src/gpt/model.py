@@ -97,7 +97,7 @@ class GPT(Composite):
         self._check_ids(x, start)
         parts = [self.embedding, *self.blocks, self.norm, self.output]
         if cache is None and is_on() and known(parts, FORMS):
-            return through(parts, FORMS, x, halves=self._worth_halving(x))
+            return through(parts, FORMS, x, halves=self._worth_halving(x))  # what follows, at once: only for speed
         h = self.embedding(x, start)  # (B, T) -> (B, T, C)
         for index, block in enumerate(self.blocks):
             h = block(h) if cache is None else block(h, cache.layers[index])

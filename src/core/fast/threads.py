@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 MOST = 4  # more threads than that find too little to do in models of this size
 WORTHWHILE = 8_000_000  # multiplications in products, below which handing over costs more than it saves
 PASS = 4  # as many multiplications take as long as one pass over a number in the cache
-BLOCK = (
-    1 << 17
-)  # numbers, half a megabyte of float32: a few such arrays fit the cache, and the calls between them are few
+BLOCK = 1 << 17  # numbers, half a megabyte of float32: a few such arrays fit the cache, and calls between them are few
 
 Task = Callable[[], object]
 
