@@ -48,21 +48,28 @@ class Optimizer:
         """
         if not max_norm > 0.0:
             raise ValueError(f"max_norm must be positive, got {max_norm}")
-        grads = [(name, each.received) for name, each in zip(self.names, self.parameters, strict=True) if each.has_grad]
+        grads = [parameter.received for parameter in self.parameters if parameter.has_grad]
         total = 0.0
-        for name, grad in grads:
-            square = float(np.vdot(grad, grad))
-            if not math.isfinite(square):
+        for grad in grads:
+            total += float(np.vdot(grad, grad))
+        if not math.isfinite(total):
+            self._refuse_gradient()
+        norm = math.sqrt(total)
+        if norm > max_norm:
+            for grad in grads:
+                grad *= max_norm / norm
+        return norm
+
+    def _refuse_gradient(self) -> None:
+        """Raise RuntimeError, naming the parameter with which the sum of squares is no longer finite."""
+        total = 0.0
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            total += float(np.vdot(parameter.received, parameter.received))
+            if not math.isfinite(total):
                 raise RuntimeError(
                     f"the gradient of {name} is not finite, or too large to square: "
                     "lower the learning rate, or look for a log(0)"
                 )
-            total += square
-        norm = math.sqrt(total)
-        if norm > max_norm:
-            for _, grad in grads:
-                grad *= max_norm / norm
-        return norm
 
     def step(self) -> None:
         """Change every parameter that received a gradient. Raises RuntimeError if none did."""
@@ -143,6 +150,7 @@ class AdamWOptimizer(Optimizer):
         self._set(betas, eps, weight_decay)
         self._means = Flat([parameter.data for parameter in self.parameters])
         self._squares = Flat([parameter.data for parameter in self.parameters])
+        self._changes = Flat([parameter.data for parameter in self.parameters])  # room for what a step subtracts
         self.means, self.squares = self._means.pieces, self._squares.pieces  # an array for each parameter
         self.steps = np.zeros(len(self.parameters), dtype=np.int64)
 
@@ -152,7 +160,7 @@ class AdamWOptimizer(Optimizer):
             return
         self.steps += 1
         settings = (self.lr, self.betas, self.eps, self.weight_decay, int(self.steps[0]))
-        adamw_step(self.parameters, self._means, self._squares, *settings)
+        adamw_step(self.parameters, self._means, self._squares, self._changes, *settings)
 
     def _alike(self) -> bool:
         """True if one formula holds for all parameters: each has a gradient, and as many steps as the others."""

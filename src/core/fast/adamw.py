@@ -42,26 +42,28 @@ def adamw_step(
     parameters: Sequence[Tensor],
     means: Flat,
     squares: Flat,
+    changes: Flat,
     lr: float,
     betas: tuple[float, float],
     eps: float,
     weight_decay: float,
     steps: int,
 ) -> None:
-    """What AdamWOptimizer.update does to each parameter, where all have a gradient and all are at step `steps`."""
+    """What AdamWOptimizer.update does to each parameter, where all have a gradient and all are at step `steps`.
+
+    `changes` is room for the gradients, and then for what is subtracted.
+    """
     beta1, beta2 = betas
     root = math.sqrt(1.0 - beta2**steps)  # m / (sqrt(v / root^2) + eps) is root m / (sqrt(v) + root eps)
-    change = np.concatenate([parameter.received.reshape(-1) for parameter in parameters])  # first the gradients
-    _replace(change, means.row, squares.row, betas, root * eps, root * lr / (1.0 - beta1**steps))
-    kept, start = 1.0 - lr * weight_decay, 0
-    for parameter in parameters:
+    np.concatenate([parameter.received for parameter in parameters], axis=None, out=changes.row)
+    _replace(changes.row, means.row, squares.row, betas, root * eps, root * lr / (1.0 - beta1**steps))
+    kept = np.array(1.0 - lr * weight_decay, dtype=changes.row.dtype)  # a number would be made an array each time
+    for parameter, change in zip(parameters, changes.pieces, strict=True):
         numbers = parameter.data
-        stop = start + numbers.size
         if numbers.ndim >= 2:
             numbers *= kept
-        numbers -= change[start:stop].reshape(numbers.shape)
+        numbers -= change
         parameter.data = numbers  # says that they have changed
-        start = stop
 
 
 def _replace(

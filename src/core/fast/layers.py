@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from ..dropout import Dropout
-from ..gradient import unbroadcast
 from ..layer import Composite, Layer
 from ..tensor import Tensor
 from .threads import prepare, run_apart
@@ -36,8 +35,8 @@ class Form:
         self,
         kind: type[Layer],
         run: Callable[[Any, np.ndarray, Pass], tuple[np.ndarray, Backward]],
-        parts: Callable[[Any], Iterable[Any]] = lambda layer: (),
-        fits: Callable[[Any], bool] = lambda layer: True,
+        parts: Callable[[Any], Iterable[Any]] | None = None,
+        fits: Callable[[Any], bool] | None = None,
     ):
         self.kind, self.run, self.parts, self.fits = kind, run, parts, fits
         methods = [name for name in dir(kind) if callable(getattr(kind, name))]
@@ -56,21 +55,19 @@ def table_of(*forms: Form) -> dict[type, Form]:
 
 def known(layers: Iterable[Any], forms: Forms) -> bool:
     """True if the layers and all inside them have forms, and nobody has replaced a method of one."""
-    waiting, seen = list(layers), set()
+    waiting, seen, used = list(layers), set(), set()
     while waiting:
         layer = waiting.pop()
         if id(layer) in seen:  # shared, or inside itself
             continue
         seen.add(id(layer))
-        kind = type(layer)
-        form = forms.get(kind)
-        if form is None or not form.names.isdisjoint(layer.__dict__) or not form.fits(layer):
+        form = forms.get(type(layer))
+        if form is None or not form.names.isdisjoint(layer.__dict__) or (form.fits and not form.fits(layer)):
             return False
-        for name, method in form.methods:
-            if getattr(kind, name) is not method:
-                return False
-        waiting += form.parts(layer)
-    return True
+        used.add(form)
+        if form.parts:
+            waiting += form.parts(layer)
+    return all(getattr(form.kind, name) is method for form in used for name, method in form.methods)
 
 
 class Pass:
@@ -79,8 +76,8 @@ class Pass:
     def __init__(self, forms: Forms) -> None:
         self.forms = forms
         self.recording = Tensor.recording()
-        self.parameters: dict[int, Tensor] = {}  # by id, as the gradients
-        self.gradients: dict[int, np.ndarray] = {}
+        self.parameters: list[Tensor | None] = []  # one that is used twice stands here twice
+        self.gradients: list[tuple[Tensor | None, np.ndarray]] = []
         self.generators: dict[int, np.random.Generator] = {}  # what stands for a layer's own, by the id of that
 
     def layer(self, layer: Any, x: np.ndarray) -> tuple[np.ndarray, Backward]:
@@ -108,17 +105,11 @@ class Pass:
         A parameter that is missing is None for the kernel too.
         """
         result, kernel_backward = kernel(x, *[None if each is None else each.data for each in parameters], **settings)
-        for each in parameters:
-            if each is not None:
-                self.parameters[id(each)] = each
+        self.parameters += parameters
 
         def backward(grad: np.ndarray) -> np.ndarray:
             x_grad, *found = kernel_backward(grad)
-            for parameter, gradient in zip(parameters, found, strict=True):
-                if parameter is not None:
-                    gradient = unbroadcast(gradient, parameter.shape)
-                    before = self.gradients.get(id(parameter))
-                    self.gradients[id(parameter)] = gradient if before is None else before + gradient
+            self.gradients += zip(parameters, found, strict=True)
             return x_grad
 
         return result, backward
@@ -148,13 +139,14 @@ def through(layers: Sequence[Layer], forms: Forms, x: Tensor, halves: bool = Fal
         given = out.received
         grads = run_apart([partial(each, given[part]) for each, part in zip(backwards, parts, strict=True)])
         for each in passes:
-            for number, gradient in each.gradients.items():
-                if each.parameters[number].differentiable:
-                    each.parameters[number].receive(gradient)
+            for parameter, gradient in each.gradients:
+                if parameter is not None and parameter.differentiable:
+                    parameter.receive(gradient)
         if x.differentiable:
             x.receive(np.concatenate(grads))  # a copy: a gradient that came all the way unchanged is not ours
 
-    return out.attach(gradient_fn, (x, *passes[0].parameters.values()))
+    used = dict.fromkeys(each for each in passes[0].parameters if each is not None)  # each once
+    return out.attach(gradient_fn, (x, *used))
 
 
 def _generators(layers: Sequence[Layer]) -> dict[int, np.random.Generator]:

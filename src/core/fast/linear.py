@@ -17,24 +17,23 @@ def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> tuple[
     """(..., I) @ (I, O) + (O,) -> (..., O). Shapes are checked by the caller."""
     inputs, outputs = weight.shape
     rows = x.reshape(-1, inputs)  # (N, I)
-    y = shared_product(rows, weight)
+    product = shared_product if worth_sharing(rows.size * outputs) else np.dot  # as @, with less around it
+    y = product(rows, weight)
     if bias is not None:
         y += bias
 
     def backward(grad: np.ndarray, wanted: bool = True) -> tuple[np.ndarray | None, ...]:
         grad = grad.reshape(-1, outputs)
-        x_grad = shared_product(grad, weight.T).reshape(x.shape) if wanted else None
-        return x_grad, shared_product(rows.T, grad), None if bias is None else ones(len(grad), grad.dtype) @ grad
+        x_grad = product(grad, weight.T).reshape(x.shape) if wanted else None
+        return x_grad, product(rows.T, grad), None if bias is None else np.dot(ones(len(grad), grad.dtype), grad)
 
     return y.reshape(*x.shape[:-1], outputs), backward
 
 
 def shared_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(N, K) @ (K, M), cut along the longer side of the result."""
+    """(N, K) @ (K, M), cut along the longer side of the result; for products that are worth it."""
     rows, columns = len(a), b.shape[1]
     work = a.size * columns
-    if not worth_sharing(work):
-        return a @ b
     parts = max(1, min(MOST, max(rows, columns) // SMALLEST))
     edges = [max(rows, columns) * part // parts for part in range(parts + 1)]
     slices = [slice(start, stop) for start, stop in pairwise(edges)]

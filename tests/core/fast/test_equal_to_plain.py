@@ -9,6 +9,7 @@ import pytest
 from src.core import (
     GELU,
     AdamWOptimizer,
+    CrossEntropyLoss,
     Dropout,
     Embedding,
     LayerNorm,
@@ -172,6 +173,18 @@ def test_embedding(count, rng):
     assert_equal(*both(make, rng.standard_normal((count, 8))))
 
 
+@pytest.mark.parametrize("ignored", [0, 1, 40])
+@pytest.mark.parametrize(("rows", "classes"), [(1, 1), (6, 5), (40, 60), (40, 2000)])
+def test_cross_entropy(rows, classes, ignored, rng):
+    targets = rng.integers(0, classes, rows)
+    targets[:ignored] = -100
+    loss, logits = CrossEntropyLoss(ignore_index=-100), 20 * rng.standard_normal((rows, classes))
+    fast, slow = both(lambda p: loss(p, Tensor(targets)), logits)
+    np.testing.assert_array_equal(fast[0], slow[0])
+    np.testing.assert_array_equal(fast[1], slow[1])
+    assert np.isfinite(fast[0]) and np.any(fast[1]) == (ignored < rows and classes > 1)
+
+
 def train(steps=6, **options):
     settings = dict(vocab_size=11, context_size=32, embedding_size=32, blocks=2, heads=4) | options
     model = GPT(**settings, generator=np.random.default_rng(1))
@@ -251,6 +264,7 @@ def single_layers():
     """Layers by themselves, so that each takes its own fast form."""
     x = Tensor(np.ones((1, 4, 8)))
     Linear(8, 8)(x), GELU("tanh")(x), LayerNorm(8)(x), Embedding(8, 8)(Tensor([1])), GPTAttention(8)(x)
+    CrossEntropyLoss()(x, Tensor([[1, 2, 3, 4]]))
 
 
 PLACES = {
@@ -259,6 +273,7 @@ PLACES = {
         "src.core.fast.forms.linear",
         "src.core.fast.forms.layer_norm",
         "src.core.fast.forms.gelu_tanh",
+        "src.core.loss.cross_entropy",
         "src.core.optimizer.adamw_step",
         "src.gpt.forms.causal_attention",
         "src.gpt.model.through",
@@ -269,6 +284,7 @@ PLACES = {
         "src.core.normalization.layer_norm",
         "src.core.activation.gelu_tanh",
         "src.gpt.attention.causal_attention",
+        "src.core.loss.cross_entropy",
     ],
 }
 
