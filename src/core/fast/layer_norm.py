@@ -39,8 +39,8 @@ def _forward(
     """Fill y, and what the backward pass needs: the normalised rows and 1 / sqrt(variance + eps)."""
     size = x.shape[-1]
     average = filled(size, 1.0 / size, x.dtype)  # (C, 1): BLAS adds up faster than NumPy's reductions
-    np.subtract(x, np.dot(x, average), out=normal)  # (n, C) - (n, 1)
-    normal -= np.dot(normal, average)  # what rounding has left of the mean
+    np.subtract(x, x.dot(average), out=normal)  # (n, C) - (n, 1)
+    normal -= normal.dot(average)  # what rounding has left of the mean
     np.vecdot(normal, normal, out=inverse[:, 0])
     inverse += size * eps  # size times (variance + eps)
     np.sqrt(inverse, out=inverse)
@@ -59,10 +59,10 @@ def _backward(
     one = ones(len(grad), grad.dtype)
     sums = np.empty((2, size), dtype=grad.dtype)
     np.multiply(grad, normal, out=x_grad)
-    np.dot(one, x_grad, out=sums[0])
-    np.dot(one, grad, out=sums[1])
-    normal *= np.dot(x_grad, weighted)  # the part of the gradient that would only stretch the row
-    normal += np.dot(grad, weighted)  # and the part that would only move it
+    one.dot(x_grad, out=sums[0])
+    one.dot(grad, out=sums[1])
+    normal *= x_grad.dot(weighted)  # the part of the gradient that would only stretch the row
+    normal += grad.dot(weighted)  # and the part that would only move it
     np.multiply(grad, weight, out=x_grad)
     x_grad -= normal
     x_grad *= inverse

@@ -17,7 +17,7 @@ def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> tuple[
     """(..., I) @ (I, O) + (O,) -> (..., O). Shapes are checked by the caller."""
     inputs, outputs = weight.shape
     rows = x.reshape(-1, inputs)  # (N, I)
-    product = shared_product if worth_sharing(rows.size * outputs) else np.dot  # as @, with less around it
+    product = shared_product if worth_sharing(rows.size * outputs) else np.ndarray.dot  # as @, with less around it
     y = product(rows, weight)
     if bias is not None:
         y += bias
@@ -25,7 +25,7 @@ def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> tuple[
     def backward(grad: np.ndarray, wanted: bool = True) -> tuple[np.ndarray | None, ...]:
         grad = grad.reshape(-1, outputs)
         x_grad = product(grad, weight.T).reshape(x.shape) if wanted else None
-        return x_grad, product(rows.T, grad), None if bias is None else np.dot(ones(len(grad), grad.dtype), grad)
+        return x_grad, product(rows.T, grad), None if bias is None else ones(len(grad), grad.dtype).dot(grad)
 
     return y.reshape(*x.shape[:-1], outputs), backward
 
