@@ -32,6 +32,7 @@ STYLE = {
     "hatch.color": "0.7",
 }
 MASKED = {"facecolor": "0.93", "hatch": "////"}
+STROKE = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
 # Both are perceptually uniform and colour-blind safe.
 UNSIGNED_MAP = "viridis"
 SIGNED_MAP = "vlag"
@@ -185,12 +186,25 @@ def _longest(texts: Iterable[str]) -> int:
 
 
 def draw_references(axes: Axes, references: Mapping[str, float]) -> None:
-    """Draw horizontal lines; their labels stand right of the frame, where no curve is, moved apart if they collide."""
+    """Draw horizontal lines; their labels stand right of the frame, where no curve is, moved apart if they collide.
+
+    A short stroke leads from each line to its label.
+    """
     for height in references.values():
         axes.axhline(height, color="0.4", linestyle=(0, (1, 1)), linewidth=1.2, zorder=1)
+    across = axes.get_yaxis_transform()  # x in frame widths, y as in the data
     low, high = axes.get_ylim()
     lowest = low
     for label, height in sorted(references.items(), key=lambda item: item[1]):
         lowest = max(lowest, height)
-        axes.annotate(f" {label}", (1, lowest), xycoords=axes.get_yaxis_transform(), va="center", color="0.25")
+        axes.annotate(
+            f" {label}",
+            (1, height),
+            (1.05, lowest),
+            xycoords=across,
+            textcoords=across,
+            va="center",
+            color="0.25",
+            arrowprops=STROKE,
+        )
         lowest += 0.07 * (high - low)

@@ -31,8 +31,8 @@ def heatmap_beside_counter(table: object, bits: int) -> Figure:
 
     Rows are positions in both. Raises ValueError for a table that is not (T, C) and for too few bits.
 
-    >>> len(heatmap_beside_counter(np.zeros((4, 6)), 2).axes)  # two tables and a colour bar
-    3
+    >>> len(heatmap_beside_counter(np.zeros((4, 6)), 2).axes)  # two tables, each with its colour bar
+    4
     """
     waves = plain_array(table)
     if waves.ndim != 2:
@@ -43,12 +43,13 @@ def heatmap_beside_counter(table: object, bits: int) -> Figure:
         left, right = figure.subplots(1, 2, width_ratios=[4, 1], sharey=True)
         seaborn.heatmap(waves, vmin=-1, vmax=1, cmap=SIGNED_MAP, cbar=False, ax=left)
         seaborn.heatmap(counter, vmin=0, vmax=1, cmap=UNSIGNED_MAP, cbar=False, ax=right)
-        figure.colorbar(left.collections[0], ax=[left, right], label="value of a wave", aspect=40, location="top")
+        figure.colorbar(left.collections[0], ax=left, label="value of a wave", aspect=30, location="top")
+        figure.colorbar(right.collections[0], ax=right, label="value of a bit", aspect=8, location="top", ticks=[0, 1])
         for axes, name, step in ((left, "channel", 8), (right, "bit", 1)):
             _number(axes.xaxis, waves.shape[1] if axes is left else bits, step)
             axes.set_xlabel(name)
         _number(left.yaxis, len(waves), 8)
-        left.set_ylabel("position")
+        left.set_ylabel("place")
     return figure
 
 
@@ -74,7 +75,7 @@ def wave_panels(table: object, channels: Sequence[int] = (0, 1, 2, 3)) -> Figure
             axes.set(title=f"channel {channel}", ylim=(-1.15, 1.15), yticks=(-1, 0, 1))
             axes.axhline(0, color="0.8", linewidth=0.8, zorder=0)
             axes.spines[["top", "right"]].set_visible(False)
-        figure.supxlabel("position", fontsize="medium")
+        figure.supxlabel("place", fontsize="medium")
         figure.supylabel("value", fontsize="medium")
     return figure
 
