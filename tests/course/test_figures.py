@@ -13,6 +13,7 @@ import nbformat
 import numpy as np
 import pytest
 import torch
+from matplotlib.text import Text
 
 from src.course.figures import attention_heatmap, curves, heatmap
 
@@ -278,10 +279,12 @@ def test_bands_span_low_to_high():
 def test_references_are_lines_whose_labels_do_not_collide():
     axes = curves({"a": [4.0, 2.0]}, references={"ln V": 4.174, "bigram": 2.482, "mine": 2.475}).axes[0]
     assert [line.get_ydata()[0] for line in axes.lines[1:]] == [4.174, 2.482, 2.475]
-    heights = {text.get_text().strip(): text.xy[1] for text in axes.texts}
+    starts = {text.get_text().strip(): text.xy for text in axes.texts}  # of the strokes, at the right end of the lines
+    assert starts == {"ln V": (1, 4.174), "bigram": (1, 2.482), "mine": (1, 2.475)}
+    heights = {text.get_text().strip(): text.xyann[1] for text in axes.texts}
     assert heights["ln V"] == 4.174 and heights["mine"] == 2.475
     axes.figure.draw_without_rendering()
-    boxes = [text.get_window_extent() for text in axes.texts]
+    boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the strokes
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
