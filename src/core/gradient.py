@@ -119,6 +119,9 @@ class Gradient(np.ndarray):
         return repr(np.asarray(self))
 
 
+HIDDEN = 1e-3  # of the gradient: what rounding may hide at most
+
+
 def check_gradients(
     function: Callable[..., Tensor], *inputs: Tensor, step: float = 1e-6, tolerance: float = 1e-6, seed: int = 0
 ) -> float:
@@ -128,7 +131,8 @@ def check_gradients(
     input is moved by `step` up and down, and (L(x + step) - L(x - step)) / (2 step) must agree with the gradient. The
     error is |difference| / largest |gradient| of the input, less what rounding makes of L. Inputs must be float64 (use
     `Tensor.precision(np.float64)`), and layers in the function must not draw random numbers. Raises ValueError naming
-    input, index and both numbers when an error is above `tolerance`, TypeError when an input is not float64.
+    input, index and both numbers when an error is above `tolerance`, or when the output is so large that rounding could
+    hide one, TypeError when an input is not float64.
 
     >>> from src.core import Tensor
     >>> with Tensor.precision(np.float64):
@@ -157,6 +161,11 @@ def check_gradients(
 def _largest_error(number: int, analytic: np.ndarray, numeric: np.ndarray, rounding: float, tolerance: float) -> float:
     both = np.abs([analytic, numeric])
     size = both.max(where=np.isfinite(both), initial=0.0) or 1.0  # all zero: any size will do
+    if rounding > HIDDEN * size:
+        raise ValueError(
+            f"input {number}: rounding of so large an output could hide a wrong gradient: make the output smaller, "
+            "by fewer elements or without its constant part"
+        )
     with np.errstate(invalid="ignore"):
         excess = np.abs(numeric - analytic) - rounding
         errors = np.where(excess <= 0.0, 0.0, excess / size)  # NaN stays NaN

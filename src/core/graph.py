@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from .gradient import Gradient, Storage
 from .precision import Precision, as_array
 
 _serials = itertools.count()
+_recording: ContextVar[bool] = ContextVar("recording", default=True)  # each thread has its own
 
 # Why a computed variable has no record. One that was not computed (a parameter, data) has None instead.
 NO_GRAD = "it was computed inside Tensor.no_grad()"
@@ -93,8 +95,6 @@ class Variable:
     __slots__ = ("__weakref__", "_record", "_storage", "name")
     __array_ufunc__ = None  # so that `array + tensor` comes to Tensor.__radd__ instead of an array of objects
 
-    _recording = True
-
     def __init__(self, data: Any, dtype: Any = None):
         self._storage = Storage(as_array(data, dtype))
         self._record: Record | str | None = None
@@ -119,11 +119,16 @@ class Variable:
         values = np.asarray(values)
         if values.shape != self.shape:
             raise ValueError(f"this tensor has shape {self.shape}, got data of shape {values.shape}: make a new Tensor")
+        if not np.can_cast(values.dtype, self.dtype, "same_kind"):
+            raise TypeError(f"this tensor holds {self.dtype}, got data of {values.dtype}: make a new Tensor")
         self._storage.data[...] = values
 
     @property
     def grad(self) -> Gradient:
-        """The gradient received so far, of the shape and dtype of `data`; zeros if there is none. `+=` adds to it."""
+        """The gradient received so far, of the shape and dtype of `data`; zeros if there is none. `+=` adds to it.
+
+        What is assigned has the shape of `data`, or is None, which clears it.
+        """
         return self._storage.view()
 
     @grad.setter
@@ -133,6 +138,11 @@ class Variable:
             return
         if isinstance(values, Gradient) and values.belongs_to(self._storage):  # the second half of `x.grad += g`
             return
+        if np.shape(values) != self.shape:
+            raise ValueError(
+                f"a gradient of shape {np.shape(values)} cannot belong to a tensor of shape {self.shape}: "
+                "make them equal; only += sums over what was broadcast"
+            )
         fresh = Storage(self.data)  # received apart, so that a gradient that does not fit leaves the old one alone
         fresh.receive(values)
         self._storage.gradient = fresh.gradient
@@ -205,7 +215,7 @@ class Variable:
             )
         parents = (parents,) if isinstance(parents, Variable) else tuple(parents)
         differentiable = self._check_parents(parents)
-        if not differentiable or not Variable._recording:
+        if not differentiable or not _recording.get():
             unrecorded = differentiable or any(parent._record is NO_GRAD for parent in parents)
             self._record = NO_GRAD if unrecorded else CONSTANT
             return self
@@ -262,17 +272,18 @@ class Variable:
     @staticmethod
     @contextmanager
     def no_grad() -> Iterator[None]:
-        """Inside `with Tensor.no_grad():` nothing is recorded, in the whole process: it saves time and memory."""
-        before, Variable._recording = Variable._recording, False
+        """Inside `with Tensor.no_grad():` nothing is recorded in this thread: it saves time and memory."""
+        before = _recording.get()
+        _recording.set(False)
         try:
             yield
         finally:
-            Variable._recording = before
+            _recording.set(before)
 
     @staticmethod
     def recording() -> bool:
         """False inside `no_grad`."""
-        return Variable._recording
+        return _recording.get()
 
     @staticmethod
     def precision(dtype: Any) -> Precision:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -60,16 +61,15 @@ class Optimizer:
                 grad *= max_norm / norm
         return norm
 
-    def _refuse_gradient(self) -> None:
-        """Raise RuntimeError, naming the parameter with which the sum of squares is no longer finite."""
-        total = 0.0
-        for name, parameter in zip(self.names, self.parameters, strict=True):
-            total += float(np.vdot(parameter.received, parameter.received))
-            if not math.isfinite(total):
-                raise RuntimeError(
-                    f"the gradient of {name} is not finite, or too large to square: "
-                    "lower the learning rate, or look for a log(0)"
-                )
+    def _refuse_gradient(self) -> NoReturn:
+        """Raise RuntimeError, naming the first gradient whose square is not finite, or else the largest."""
+        pairs = zip(self.names, self.parameters, strict=True)
+        squares = [(float(np.vdot(each.received, each.received)), name) for name, each in pairs if each.has_grad]
+        _, name = next((each for each in squares if not math.isfinite(each[0])), max(squares))
+        raise RuntimeError(
+            f"the gradient of {name} is not finite, or too large to square: "
+            "lower the learning rate, or look for a log(0)"
+        )
 
     def step(self) -> None:
         """Change every parameter that received a gradient. Raises RuntimeError if none did."""
@@ -138,6 +138,8 @@ class AdamWOptimizer(Optimizer):
     0.989
     """
 
+    _changes: Flat | None = None  # room for what a step subtracts, made by the first one; copies and files do without
+
     def __init__(
         self,
         parameters: Iterable[Tensor],
@@ -150,7 +152,6 @@ class AdamWOptimizer(Optimizer):
         self._set(betas, eps, weight_decay)
         self._means = Flat([parameter.data for parameter in self.parameters])
         self._squares = Flat([parameter.data for parameter in self.parameters])
-        self._changes = Flat([parameter.data for parameter in self.parameters])  # room for what a step subtracts
         self.means, self.squares = self._means.pieces, self._squares.pieces  # an array for each parameter
         self.steps = np.zeros(len(self.parameters), dtype=np.int64)
 
@@ -158,9 +159,14 @@ class AdamWOptimizer(Optimizer):
         if not (is_on() and self._alike()):
             super().step()
             return
-        self.steps += 1
-        settings = (self.lr, self.betas, self.eps, self.weight_decay, int(self.steps[0]))
+        if self._changes is None:
+            self._changes = Flat([parameter.data for parameter in self.parameters])
+        settings = (self.lr, self.betas, self.eps, self.weight_decay, int(self.steps[0]) + 1)
         adamw_step(self.parameters, self._means, self._squares, self._changes, *settings)
+        self.steps += 1
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_changes"}
 
     def _alike(self) -> bool:
         """True if one formula holds for all parameters: each has a gradient, and as many steps as the others."""

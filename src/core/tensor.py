@@ -148,12 +148,15 @@ class Tensor(Variable):
 
         return out.attach(gradient_fn, (self,))
 
-    def transpose(self, axes: tuple[int, ...]) -> Tensor:
-        """Axis `i` of the result is axis `axes[i]` of this tensor. Raises ValueError unless each axis is named once.
+    def transpose(self, *axes: Any) -> Tensor:
+        """Axis `i` of the result is axis `axes[i]` of this tensor, given as numbers or as one tuple.
+
+        Raises ValueError unless each axis is named once.
 
         >>> Tensor(np.zeros((2, 3, 4))).transpose((0, 2, 1)).shape
         (2, 4, 3)
         """
+        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         order = [axis + self.ndim if axis < 0 else axis for axis in axes]
         if sorted(order) != list(range(self.ndim)):
             raise ValueError(f"a tensor of {self.ndim} axes needs each of 0 to {self.ndim - 1} once, got {tuple(axes)}")

@@ -54,11 +54,17 @@ class Trainer:
         """Go through the training part `epochs` times, or for `max_steps` steps if that is less; the loss of each step.
 
         An epoch of this dataset that an earlier call left unfinished is finished first, in its order, and counts as
-        one. The model and the dataset are left in training mode.
+        one. A batch whose step was interrupted is taken again. The model and the dataset are left in training mode.
         """
+        if max_steps is not None and max_steps < 0:
+            raise ValueError(f"max_steps must be zero or more, got {max_steps}")
         self._check_parameters()
         self.model.train()
-        return [self.train_step(*batch, scheduler) for batch in islice(self._batches(dataset, epochs), max_steps)]
+        losses = []
+        for batch in islice(self._batches(dataset, epochs), max_steps):
+            losses.append(self.train_step(*batch, scheduler))
+            self.position += 1
+        return losses
 
     def _batches(self, dataset: Dataset, epochs: int) -> Iterator[tuple[Tensor, Tensor]]:
         """The batches of `epochs` passes, the first from where the last call stopped."""
@@ -70,8 +76,7 @@ class Trainer:
                 dataset.train()
                 self._dataset, self._order, self.position = dataset, dataset.order, 0
             while self.position < len(dataset):
-                self.position += 1
-                yield dataset[self.position - 1]
+                yield dataset[self.position]  # `train` counts on, after the step
 
     def train_step(self, feature: Tensor, label: Tensor, scheduler: WarmupCosineScheduler | None = None) -> float:
         """One step: forward, backward, clip the gradient norm at 1, update. Returns the loss before the update."""
@@ -135,13 +140,16 @@ class Trainer:
             )
 
     def test(self, dataset: Dataset) -> tuple[list[Tensor], float]:
-        """The prediction for every test batch, and the mean loss over all targets."""
+        """The prediction for every test batch, and the mean loss as `evaluate` gives it."""
         predictions: list[Tensor] = []
         loss = self._evaluate(dataset, predictions)
         return predictions, loss
 
     def evaluate(self, dataset: Dataset) -> float:
-        """The mean loss over all targets of the test part. Keeps no predictions, so memory stays small."""
+        """The mean loss over all targets of the test part. Keeps no predictions, so memory stays small.
+
+        With `drop_last` in the dataset, as by default, a last batch that is not full does not count.
+        """
         return self._evaluate(dataset, None)
 
     def _evaluate(self, dataset: Dataset, predictions: list[Tensor] | None) -> float:

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from ..core.checkpoint import read_arrays
 from .calibration import divide_logits, fit_temperature
+from .data import read_utf8
 from .model import GPT
 from .saved import SHIPPED, load_model, load_notes, save_model
 from .settings import read_settings
@@ -190,7 +191,7 @@ def _sample(options: argparse.Namespace) -> int:
 def _calibrate(options: argparse.Namespace) -> int:
     (model, tokenizer), notes = _load(options.model), load_notes(options.model)
     _check_file(options.text, "a text", "`python -m src.course corpus hamlet` fetches one and prints its path")
-    content = options.text.read_text(encoding="utf-8")
+    content = read_utf8(options.text)
     if hashlib.sha256(content.encode()).hexdigest() == notes.get("text_sha256"):
         raise ValueError(f"{options.text} is the text that the model was trained on: take one that it has not seen")
     temperature, before, after = fit_temperature(model, tokenizer.encode(content))

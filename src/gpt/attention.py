@@ -44,6 +44,8 @@ class GPTAttention(Composite):
         super().__init__([self.query, self.key, self.value, self.output, self.dropout])
 
     def forward(self, x: Tensor, cache: LayerCache | None = None) -> Tensor:
+        if x.ndim != 3:
+            raise ValueError(f"attention takes vectors (B, T, C), got shape {x.shape}: a single text has B = 1")
         query, key = self.place(self.query(x), self.key(x), 0 if cache is None else cache.length)  # (B, T, C)
         value = self.value(x)  # (B, T, C)
         shown = self.keep_weights and not Tensor.recording()

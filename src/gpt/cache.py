@@ -19,7 +19,8 @@ class LayerCache:
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Append keys and values (B, H, T, D); return all of them, (B, H, past + T, D), as constants.
 
-        Raises ValueError when they do not fit into the context, RuntimeError while gradients are recorded.
+        Raises ValueError when they do not fit into the context or to those before, and RuntimeError while gradients are
+        recorded.
         """
         if Tensor.recording():
             raise RuntimeError("cached keys have no gradient: generate inside Tensor.no_grad()")
@@ -34,6 +35,11 @@ class LayerCache:
         if self.keys is None or self.values is None:
             self.keys = np.empty((*key.shape[:-2], self.context_size, key.shape[-1]), dtype=key.dtype)
             self.values = np.empty((*value.shape[:-2], self.context_size, value.shape[-1]), dtype=value.dtype)
+        for name, new, kept in (("keys", key, self.keys), ("values", value, self.values)):
+            if (*new.shape[:-2], new.shape[-1]) != (*kept.shape[:-2], kept.shape[-1]):
+                raise ValueError(
+                    f"{name} of shape {new.shape} do not fit those in the cache, {kept.shape}: start a new one"
+                )
         self.keys[..., self.length : stop, :] = key
         self.values[..., self.length : stop, :] = value
         self.length = stop

@@ -48,7 +48,7 @@ class TokenDataset(Dataset):
         super().__init__(batch_size, drop_last, shuffle, generator)
 
     def load(self) -> None:
-        text = self.filename.read_text(encoding="utf-8")
+        text = read_utf8(self.filename)
         self.tokenizer: Tokenizer = CharTokenizer.from_text(text) if self._given is None else self._given
         self.vocab_size = self.tokenizer.vocab_size
         boundary = int(len(text) * self.split)
@@ -101,3 +101,11 @@ class CharDataset(TokenDataset):
     def load(self) -> None:
         super().load()
         self.vocab, self.stoi, self.itos = self.tokenizer.vocab, self.tokenizer.stoi, self.tokenizer.itos
+
+
+def read_utf8(path: Path) -> str:
+    """The text of a file. Raises ValueError, naming it, when it is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8, see its byte {error.start}: save it as UTF-8 first") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
@@ -33,7 +34,8 @@ class GPT(Composite):
     loss is about ln V; std=None leaves every layer's own initialisation. `tied` shares token table and output.
     `attention`, `feed_forward`, `block`, `normalization` and `positions` are builders (see builder.py):
     positions get context_size and embedding_size by name, the others embedding_size; normalization=None and
-    positions=None leave the part out. Raises ValueError for wrong sizes and for inputs longer than the context.
+    positions=None leave the part out. `dropout` acts on attention weights and on what attention and network add to the
+    stream, not on the embeddings as in GPT-2. Raises ValueError for wrong sizes and for inputs longer than the context.
 
     >>> model = GPT(vocab_size=65, context_size=8, embedding_size=16, blocks=2)
     >>> model(Tensor([[1, 2, 3]])).shape
@@ -132,6 +134,8 @@ class GPT(Composite):
     @property
     def cacheable(self) -> bool:
         """True if generating with cached keys and values is known to give what generating without them gives."""
+        if "cache" not in inspect.signature(self.forward).parameters:  # a subclass with a forward of its own
+            return False
         positions = self.embedding.positions
         placed = positions is None or works_with(positions, "start")
         return placed and per_token(self.norm) and all(works_with(block, "cache") for block in self.blocks)

@@ -56,14 +56,19 @@ def probabilities(
     """The distribution over the next token: logits (V,) to float64 probabilities (V,) that sum to 1.
 
     Logits are divided by the temperature; `top_k` keeps the k largest, `top_p` then the fewest whose probabilities
-    reach p; what is cut gets 0. Among equals the lowest ids are kept.
+    reach p; what is cut gets 0. Among equals the lowest ids are kept. Raises ValueError for wrong options, logits that
+    are not (V,), and NaN.
 
     >>> probabilities(np.array([2.0, 1.0, 0.0, -1.0]), top_k=2).round(6)
     array([0.731059, 0.268941, 0.      , 0.      ])
     """
     _check_options(temperature, top_k, top_p)
     scaled = np.asarray(logits, dtype=np.float64)
-    best = np.argmax(scaled)  # the first of equals
+    best = int(np.argmax(scaled)) if scaled.ndim == 1 and scaled.size else -1  # the first of equals
+    if best < 0 or not np.isfinite(scaled[best]):  # NaN counts as the largest
+        raise ValueError(
+            f"logits are one row (V,) with a finite largest one, got {scaled.shape}: pass those of one token"
+        )
     if temperature == 0.0:
         return np.eye(len(scaled))[best]
     weights = np.exp((scaled - scaled[best]) / temperature)  # of numbers at most 0, so that nothing overflows

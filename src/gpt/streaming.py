@@ -28,7 +28,7 @@ def stream(
     """The tokens that `generate` appends to the prompt, each as soon as it is chosen. Errors are those of `generate`.
 
     Between two tokens the model is in the mode in which it was, and gradients are recorded as they were: the one who
-    takes the tokens may do anything, also stop.
+    takes the tokens may do anything, also stop, but change the weights: of earlier tokens keys and values are kept.
     """
     tokens = generate(model, tokens, 0, temperature, top_k, top_p)  # only checks: no step is taken
     if steps < 0:

@@ -33,7 +33,7 @@ from ..core import (
     seed,
 )
 from ..core.checkpoint import write_atomically
-from .data import TokenDataset
+from .data import TokenDataset, read_utf8
 from .loss import GPTLoss
 from .model import GPT
 from .sampling import generate
@@ -53,7 +53,7 @@ class Run:
 
     def __init__(self, settings: Settings, text: Path, folder: Path):
         self.settings, self.folder = settings, folder
-        content, training, sizes = text.read_text(encoding="utf-8"), settings.training, settings.model
+        content, training, sizes = read_utf8(text), settings.training, settings.model
         seed(training.seed)
         self.tokenizer = _build_tokenizer(settings.text, content)
         data = partial(TokenDataset, text, self.tokenizer, training.batch_size, sizes.context_size)

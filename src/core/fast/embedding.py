@@ -24,9 +24,14 @@ def table_gradient(ids: np.ndarray, grad: np.ndarray, shape: tuple[int, ...]) ->
     count, size = shape
     rows = grad.reshape(-1, size)  # (N, C)
     if count > LARGEST:
-        table = np.zeros(shape, dtype=grad.dtype)
-        np.add.at(table, ids.reshape(-1), rows)
-        return table
+        return _added(ids, rows, shape)
     chosen = np.zeros((count, len(rows)), dtype=grad.dtype)
     chosen[ids.reshape(-1), np.arange(len(rows))] = 1.0
-    return chosen @ rows  # (V, N) @ (N, C) -> (V, C)
+    table = chosen @ rows  # (V, N) @ (N, C) -> (V, C)
+    return table if np.isfinite(table).all() else _added(ids, rows, shape)  # 0 times infinity is no number
+
+
+def _added(ids: np.ndarray, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    table = np.zeros(shape, dtype=rows.dtype)
+    np.add.at(table, ids.reshape(-1), rows)
+    return table

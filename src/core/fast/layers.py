@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..dropout import Dropout
+from ..gradient import unbroadcast
 from ..layer import Composite, Layer
 from ..tensor import Tensor
 from .threads import prepare, run_apart
@@ -62,12 +63,17 @@ def known(layers: Iterable[Any], forms: Forms) -> bool:
             continue
         seen.add(id(layer))
         form = forms.get(type(layer))
-        if form is None or not form.names.isdisjoint(layer.__dict__) or (form.fits and not form.fits(layer)):
+        if form is None or not form.names.isdisjoint(layer.__dict__):
             return False
-        used.add(form)
+        if form not in used:
+            used.add(form)
+            if not all([getattr(form.kind, name) is method for name, method in form.methods]):
+                return False
+        if form.fits and not form.fits(layer):
+            return False
         if form.parts:
             waiting += form.parts(layer)
-    return all(getattr(form.kind, name) is method for form in used for name, method in form.methods)
+    return True
 
 
 class Pass:
@@ -76,8 +82,8 @@ class Pass:
     def __init__(self, forms: Forms) -> None:
         self.forms = forms
         self.recording = Tensor.recording()
-        self.parameters: list[Tensor | None] = []  # one that is used twice stands here twice
-        self.gradients: list[tuple[Tensor | None, np.ndarray]] = []
+        self.parameters: dict[int, Tensor] = {}  # by id, as the gradients
+        self.gradients: dict[int, np.ndarray] = {}
         self.generators: dict[int, np.random.Generator] = {}  # what stands for a layer's own, by the id of that
 
     def layer(self, layer: Any, x: np.ndarray) -> tuple[np.ndarray, Backward]:
@@ -105,14 +111,27 @@ class Pass:
         A parameter that is missing is None for the kernel too.
         """
         result, kernel_backward = kernel(x, *[None if each is None else each.data for each in parameters], **settings)
-        self.parameters += parameters
+        for each in parameters:
+            if each is not None:
+                self.parameters[id(each)] = each
 
         def backward(grad: np.ndarray) -> np.ndarray:
             x_grad, *found = kernel_backward(grad)
-            self.gradients += zip(parameters, found, strict=True)
+            for parameter, gradient in zip(parameters, found, strict=True):
+                if parameter is not None:
+                    self.note(parameter, gradient)
             return x_grad
 
         return result, backward
+
+    def note(self, parameter: Tensor, gradient: np.ndarray) -> None:
+        """Add a gradient, in a new array, to what was noted for this parameter."""
+        if gradient.shape != parameter.data.shape:
+            gradient = unbroadcast(gradient, parameter.shape)
+        number = id(parameter)
+        if number in self.gradients:
+            gradient = self.gradients[number] + gradient
+        self.gradients[number] = gradient
 
     def generator(self, own: np.random.Generator) -> np.random.Generator:
         """The generator to draw from."""
@@ -123,7 +142,8 @@ def through(layers: Sequence[Layer], forms: Forms, x: Tensor, halves: bool = Fal
     """Known layers one after the other, (B, ...) to (B, ...). In halves, B must be 2 or more.
 
     Gradients of the halves are added in their order, so the result does not depend on which thread was first, nor on
-    whether there were two.
+    whether there were two. Where layers drop, the second half draws from a generator of its own: other numbers than
+    without halves, in the same shares.
     """
     prepare()
     half = len(x.data) // 2
@@ -139,14 +159,13 @@ def through(layers: Sequence[Layer], forms: Forms, x: Tensor, halves: bool = Fal
         given = out.received
         grads = run_apart([partial(each, given[part]) for each, part in zip(backwards, parts, strict=True)])
         for each in passes:
-            for parameter, gradient in each.gradients:
-                if parameter is not None and parameter.differentiable:
-                    parameter.receive(gradient)
+            for number, gradient in each.gradients.items():
+                if each.parameters[number].differentiable:
+                    each.parameters[number].receive(gradient)
         if x.differentiable:
             x.receive(np.concatenate(grads))  # a copy: a gradient that came all the way unchanged is not ours
 
-    used = dict.fromkeys(each for each in passes[0].parameters if each is not None)  # each once
-    return out.attach(gradient_fn, (x, *used))
+    return out.attach(gradient_fn, (x, *passes[0].parameters.values()))
 
 
 def _generators(layers: Sequence[Layer]) -> dict[int, np.random.Generator]:

@@ -25,7 +25,10 @@ def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> tuple[
     def backward(grad: np.ndarray, wanted: bool = True) -> tuple[np.ndarray | None, ...]:
         grad = grad.reshape(-1, outputs)
         x_grad = product(grad, weight.T).reshape(x.shape) if wanted else None
-        return x_grad, product(rows.T, grad), None if bias is None else ones(len(grad), grad.dtype).dot(grad)
+        weight_grad = product(rows.T, grad)
+        if bias is None:
+            return x_grad, weight_grad, None
+        return x_grad, weight_grad, ones(len(grad), grad.dtype).dot(grad)[(None,) * (bias.ndim - 1)]
 
     return y.reshape(*x.shape[:-1], outputs), backward
 
