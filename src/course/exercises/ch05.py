@@ -608,8 +608,8 @@ bug = Exercise(
         Hint("Run one backward pass and list the parameters that received no gradient (`tensor.has_grad`)."),
         Hint("A single token can only attend to itself, so its output is output(value(x)). Is it?"),
         Hint(
-            "What is mixed are values:",
-            code="scaled_dot_product_attention(self.query(x), self.key(x), self.value(x), causal=True)",
+            "What is mixed are values. Before `causal=True`, `scaled_dot_product_attention` gets",
+            code="self.query(x), self.key(x), self.value(x)",
             answer=Mended,
         ),
     ],
