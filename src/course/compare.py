@@ -28,6 +28,7 @@ def compare(
     `tolerance` is absolute for values up to 1 and relative above: the default accepts three decimals, which suits
     numbers worked out by hand; a function's result deserves 1e-5. `known` maps messages to the wrong values that
     they are about, such as {"this is PyTorch's layout: transpose": weight.T}; they come before the general slips.
+    Only a right number with too few decimals is called so first, unless a known mistake leads to exactly that number.
 
     Raises:
         Wrong: if `answer` is not numbers; NotAttempted: if it has a hole.
@@ -44,13 +45,17 @@ def compare(
         got = got.reshape(())
     if _close(got, want, tolerance):
         return None
-    for message, value in (known or {}).items():
-        if _close(got, to_array(value), tolerance):
-            return message
+    near = {message: value for message, value in (known or {}).items() if _close(got, to_array(value), tolerance)}
+    exact = [message for message, value in near.items() if _close(got, to_array(value), EXACT)]
+    rounded = [f"{name} {words}" for fits, words in _roundings(got, want, tolerance) if fits]
+    if near:
+        return (exact + rounded + list(near))[0]
     if got.shape != want.shape:
         return _shape_message(got, want, tolerance, name)
     if not np.isfinite(got).all() and np.isfinite(want).all():
         return f"{_yours(name)} is {show(got[~np.isfinite(got)][0])}{_place(~np.isfinite(got))}"
+    if rounded:
+        return rounded[0]
     slip = next((message for fits, message in _slips(got, want, tolerance) if fits), None)
     return f"{name} {slip}" if slip else _first_difference(got, want, tolerance, name)
 
@@ -155,12 +160,6 @@ def _slips(got: np.ndarray, want: np.ndarray, tolerance: float) -> Iterator[tupl
     def equals(value: np.ndarray) -> bool:
         return _close(got, value, max(tolerance, EXACT))
 
-    decimals = max(1, round(-np.log10(2 * tolerance)))
-    for kept in range(1, decimals):
-        scale = 10.0**kept
-        rounded = [np.round(want, kept), np.trunc(want * scale) / scale]
-        fits = bool(got.any()) and any(_close(got, each, EXACT) for each in rounded)
-        yield fits, f"is rounded too early: keep at least {decimals} decimals"
     yield equals(100 * want), "is in percent: give fractions of 1"
     yield equals(-want), "has the wrong sign"
     if want.ndim >= 2 and want.shape[-1] == want.shape[-2]:
@@ -177,6 +176,16 @@ def _slips(got: np.ndarray, want: np.ndarray, tolerance: float) -> Iterator[tupl
         yield _close(np.sort(got, None), np.sort(want, None), tolerance), "has the right numbers in another order"
     elif 0 < want < 1:
         yield equals(1 - want), "belongs to the opposite case: you gave 1 minus it"
+
+
+def _roundings(got: np.ndarray, want: np.ndarray, tolerance: float) -> Iterator[tuple[bool, str]]:
+    """The right numbers with fewer decimals than the tolerance asks for."""
+    decimals = max(1, round(-np.log10(2 * tolerance)))
+    for kept in range(1, decimals):
+        scale = 10.0**kept
+        rounded = [np.round(want, kept), np.trunc(want * scale) / scale]
+        fits = bool(got.any()) and any(_close(got, each, EXACT) for each in rounded)
+        yield fits, f"is rounded too early: keep at least {decimals} decimals"
 
 
 def _sum_slips(got: np.ndarray, want: np.ndarray, tolerance: float) -> Iterator[tuple[bool, str]]:

@@ -1,8 +1,10 @@
 """What must hold for every checked exercise and its notebook; `test_exercises` applies it, and breaks it on purpose."""
 
 import ast
+import builtins
 import copy
 import inspect
+import re
 import sys
 
 import numpy as np
@@ -152,6 +154,51 @@ def hints_pass(exercise, dtype):
             with Tensor.precision(dtype):
                 result = judge(exercise, answer)
             assert result.passed, f"{exercise.id}: the hint {hint.full_text!r} is refused: {result}"
+
+
+def hints_fit_the_notebook(notebook, exercise):
+    """What a hint states as code can be run there: as it stands, or in the reader's function with the names it has."""
+    namespace = given_of(notebook, exercise)
+    code = "\n".join(code_of(notebook, span_of(notebook, "exercise", exercise)))
+    known = {*dir(builtins), *namespace, *_top_level_names(notebook), *_all_names(code)}
+    for hint in exercise.hints:
+        known |= set(re.findall(r"[A-Za-z_]\w*", hint.text)) | _bound_names(hint.code)
+        if not hint.code:
+            continue
+        unknown = _all_names(hint.code) - known
+        assert not unknown, f"{exercise.id}: a hint uses {sorted(unknown)}, which no reader has: {hint.code}"
+        if not callable(hint.answer):
+            result = judge(exercise, eval(hint.code, dict(namespace)))
+            assert result.passed, f"{exercise.id}: in the notebook {hint.code} is refused: {result}"
+
+
+def _top_level_names(notebook):
+    """The names that the chapter's own cells make, those of solutions apart."""
+    spans = [span for span in find_spans(notebook) if span.kind == "solution"]
+    solved = {number for span in spans for number in range(span.first, span.last + 1)}
+    names = set()
+    for number, cell in enumerate(notebook.cells):
+        if cell.cell_type == "code" and number not in solved:
+            for node in ast.parse(_without_magic(cell.source)).body:
+                inside = isinstance(node, ast.FunctionDef | ast.ClassDef)
+                names |= {node.name} if inside else _bound_names(ast.unparse(node))
+    return names
+
+
+def _bound_names(code):
+    return {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name) and _stores(node)}
+
+
+def _stores(node):
+    return isinstance(node.ctx, ast.Store)
+
+
+def _all_names(code):
+    """All names in it, those of parameters and of what it defines among them."""
+    nodes = list(ast.walk(ast.parse(code)))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    names |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return names | {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
 def _squeeze(text):

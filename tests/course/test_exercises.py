@@ -71,6 +71,13 @@ def test_what_hints_state_passes(chapter, dtype):
         rules.hints_pass(exercise, dtype)
 
 
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_what_hints_state_can_be_run_in_the_notebook(chapter):
+    notebook, _, exercises = load(chapter)
+    for exercise in exercises:
+        rules.hints_fit_the_notebook(notebook, exercise)
+
+
 @pytest.mark.parametrize("dtype", rules.PRECISIONS)
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_wrong_answers_fail_with_their_own_message(chapter, dtype):
@@ -120,6 +127,17 @@ def test_rules_refuse_a_hint_that_its_judge_rejects():
     drifted = Hint("x", "query @ query", example.attend_by_formula)
     refuses(rules.hints_pass, replace(example.build_weights, hints=[*good.hints[:2], drifted]), "float32")
     refuses(rules.hints_pass, replace(good, hints=good.hints[:2]), "float32")
+
+
+def test_rules_refuse_a_hint_with_names_that_no_reader_has():
+    notebook = load("ch99")[0]
+    by_hand, build = example.weights_by_hand, example.build_weights
+    rules.hints_fit_the_notebook(notebook, build)
+    for good, code in ((by_hand, "SEVENTHS"), (by_hand, "[1, 2, 4]"), (build, "scores @ key")):
+        hints = [*good.hints[:2], Hint("x", code, good.hints[2].answer)]
+        refuses(rules.hints_fit_the_notebook, notebook, replace(good, hints=hints))
+    hints = [*build.hints[:2], Hint("With `scores`:", "scores @ key", build.hints[2].answer)]
+    rules.hints_fit_the_notebook(notebook, replace(build, hints=hints))
 
 
 def test_rules_refuse_wrong_answers_without_a_message_of_their_own():

@@ -121,7 +121,11 @@ linear = Exercise(
             "Row 0 of it belongs to the first input. Only tokens a and c have a 1 there: add their rows of G. "
             "Row 1: the same with b and c."
         ),
-        Hint("The bias sums all rows of G:", code="(X.T @ G, G.sum(axis=0))", answer=BOTH),
+        Hint(
+            "The bias sums all rows of G. Both, with the sums written out:",
+            code="([[2 - 1, 1 + 3], [0 - 1, 1 + 3]], [2 + 0 - 1, 1 + 1 + 3])",
+            answer=BOTH,
+        ),
     ],
     wrong=[
         WrongAnswer(((X.T @ G).T, G.sum(axis=0)), contains="PyTorch's layout"),
@@ -230,7 +234,7 @@ sigmoid = Exercise(
         Property("it adds to what is there", sigmoid_adds),
     ],
     hints=[
-        Hint("Follow `square` of this chapter: out = Tensor(...), a closure, return out.attach(closure, (x,))."),
+        Hint("Follow `square` of this chapter: `out = Tensor(...)`, a closure, `return out.attach(closure, (x,))`."),
         Hint("x.data is a NumPy array, so forward is 1 / (1 + np.exp(-x.data)). The slope is s (1 - s), s = out.data."),
         Hint("The closure does", code="x.grad += out.grad * out.data * (1 - out.data)", answer=sigmoid_by_closure),
     ],

@@ -45,7 +45,10 @@ loss = Exercise(
         WrongAnswer(-2 * math.log(2), contains="wrong sign"),
         WrongAnswer(2 * math.log10(2), contains="base 10"),
     ],
-    explanation="The mean of logarithms is the logarithm of a product: this model is as unsure as an even choice of 4.",
+    explanation=(
+        "The mean of the logarithms is the logarithm of the product, divided by 4: exp of the loss is 4, so the "
+        "model is as unsure as between 4 equally likely characters."
+    ),
 )
 
 # A gradient by hand

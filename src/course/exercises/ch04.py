@@ -225,7 +225,14 @@ mask = Exercise(
     explanation="A single newest token may see everything, so its row needs no mask at all.",
 )
 
-# Six sealed layers
+# Nine sealed layers
+
+
+LEAKS_OF_ONE_TOKEN = {  # output, token, and how much of the token is in the output
+    "a little of the last token": (0, 5, 1e-3),
+    "token 3 in output 2 alone": (2, 3, 1.0),
+    "the last token in the output before it": (4, 5, 1.0),
+}
 
 
 class SealedLayer(Layer):
@@ -244,12 +251,16 @@ class SealedLayer(Layer):
         if self.name == "one place ahead":
             return Softmax()(scores + np.where(np.tri(time, k=1), 0.0, -1e9)) @ x
         mixed = Softmax()(Tril()(scores)) @ x
-        if self.name == "a little of the last token":
-            only_last = np.zeros((time, time))
-            only_last[0, -1] = 1e-3
-            return mixed + Tensor(only_last) @ x
         if self.name == "normalised over the window":
             return mixed - mixed.mean(axis=1, keepdims=True)
+        if self.name == "about a millionth":  # of each output, so that no output near zero shows more of it
+            later = Tensor(1.0 - np.tri(time)) @ x.sum(axis=-1, keepdims=True)  # (B, T, 1)
+            return mixed * (1.0 + later * 5e-7)
+        if self.name in LEAKS_OF_ONE_TOKEN:
+            output, token, share = LEAKS_OF_ONE_TOKEN[self.name]
+            leak = np.zeros((6, 6))
+            leak[output, token] = share
+            return mixed + Tensor(leak[:time, :time]) @ x
         return mixed  # sound
 
 
@@ -258,7 +269,8 @@ LEAKING = (
     "mask after softmax",
     "one place ahead",
     "normalised over the window",
-    "a little of the last token",
+    "about a millionth",
+    *LEAKS_OF_ONE_TOKEN,
 )
 
 
@@ -285,9 +297,18 @@ def all_leaks_are_found(leaks):
     missed = [name for name in LEAKING if not _verdict(leaks, name)]
     if not missed:
         return None
-    if missed == ["a little of the last token"]:
-        return "one of the six passes that leaks from its last token to its first output, and little: compare exactly"
-    return f"{len(missed)} of the five leaking layers pass: change each token in turn and compare all outputs before it"
+    how = {
+        (
+            "about a millionth",
+        ): "a layer passes that leaks about a millionth, which np.allclose takes for equal: use !=",
+        ("about a millionth", "a little of the last token"): "two layers pass that leak only a little: compare exactly",
+        ("token 3 in output 2 alone",): "a layer passes in which only token 3 leaks: change every token but the first",
+        ("token 3 in output 2 alone", "the last token in the output before it"): (
+            "two layers pass in which a token leaks only into the output before it: output 0 alone does not tell"
+        ),
+    }
+    among = f"{len(missed)} of the eight leaking layers pass: change each token in turn, compare all outputs before it"
+    return how.get(tuple(missed), among)
 
 
 def each_token(layer):
@@ -315,6 +336,22 @@ def _compare_after(change, first, last, tolerance=0.0):
     return leaks
 
 
+def _each_token_unless(alike):
+    """A test that changes each token in turn and compares all outputs before it, but only by `alike(after, before)`."""
+
+    def leaks(layer):
+        x = np.random.Generator(np.random.PCG64(0)).standard_normal((1, 6, 8))
+        before = layer(Tensor(x)).data
+        for s in range(1, 6):
+            changed = x.copy()
+            changed[0, s] += 1.0
+            if not alike(layer(Tensor(changed)).data[0, :s], before[0, :s]):
+                return True
+        return False
+
+    return leaks
+
+
 def _suspects_everybody(layer):
     return True
 
@@ -331,7 +368,7 @@ find_leaks = Exercise(
     properties=[
         Property("a causal layer passes", sound_layer_passes),
         Property("a layer without mask is found", obvious_leak_is_found),
-        Property("all six are judged rightly", all_leaks_are_found, points=2),
+        Property("all nine are judged rightly", all_leaks_are_found, points=2),
     ],
     hints=[
         Hint("Run the layer twice, with one token changed in between. Which outputs may differ?"),
@@ -341,7 +378,13 @@ find_leaks = Exercise(
     wrong=[
         WrongAnswer(_suspects_everybody, contains="accuses a layer that is causal"),
         WrongAnswer(_compare_after(slice(5, 6), 5, 5), contains="without any mask passes"),
-        WrongAnswer(_compare_after(slice(5, 6), 0, 5, tolerance=0.01), contains="compare exactly"),
+        WrongAnswer(_compare_after(slice(5, 6), 0, 5), contains="in which only token 3 leaks"),
+        WrongAnswer(_compare_after(slice(1, 6), 0, 1), contains="output 0 alone does not tell"),
+        WrongAnswer(_each_token_unless(np.allclose), contains="np.allclose takes for equal"),
+        WrongAnswer(
+            _each_token_unless(lambda one, other: (abs(one - other) < 0.01).all()),
+            contains="two layers pass that leak only a little",
+        ),
         WrongAnswer(_compare_after(slice(3, 4), 0, 2), contains="change each token in turn"),
         WrongAnswer(_counts, contains="returns True or False"),
     ],

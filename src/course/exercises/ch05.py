@@ -59,10 +59,11 @@ weights = Exercise(
 WORDS = ["the", "red", "apple"]
 # article, adjective, noun, redness
 FEATURES = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0]])
+REDNESS = FEATURES[1, 3]
 
 
 def three_matrices(answer):
-    """The three matrices (4, D), (4, D) and (4, E); a matrix with one column may be given as a list of four."""
+    """The three matrices (4, D), (4, D) and (4, 1); a matrix with one column may be given as a list of four."""
     if not isinstance(answer, list | tuple) or len(answer) != 3:
         raise Wrong("give three matrices, as in (W_Q, W_K, W_V)")
     matrices = []
@@ -71,6 +72,8 @@ def three_matrices(answer):
         matrix = matrix[:, None] if matrix.ndim == 1 else matrix
         if matrix.ndim != 2 or len(matrix) != 4:
             raise Wrong(f"{name} has shape {to_array(given).shape}: it needs 4 rows, one for each feature of a word")
+        if name == "W_V" and matrix.shape[1] != 1:
+            raise Wrong(f"W_V has {matrix.shape[1]} columns: one is wanted, so that a word tells one number")
         matrices.append(matrix)
     if matrices[0].shape != matrices[1].shape:
         raise Wrong(f"W_Q makes queries of {matrices[0].shape[1]} numbers, W_K keys of {matrices[1].shape[1]}")
@@ -117,18 +120,25 @@ def others_ask_nothing(answer):
 
 
 def noun_learns_redness(answer):
-    value = FEATURES @ three_matrices(answer)[2]
+    tells = three_matrices(answer)[2]
+    value = FEATURES @ tells
     if not value.any():
         return "the values are all zero: apple asks the right word and is told nothing"
     if not value[1].any():
         return "the value of red is zero: W_V passes on other features, but not what red has to tell"
-    redder = value[1] + three_matrices(answer)[2][3]
-    if np.allclose(redder, value[1]):
-        return f"red tells {show(value[1])} however red it is: which feature has to be told?"
-    output = noun_weights(answer)[1] @ value
-    if np.allclose(output[2], value[1], atol=0.05 * np.abs(value).max()):
-        return None
-    return f"red tells {show(value[1])}, apple receives {show(output[2])}: the others tell something too"
+    told, received = value[1, 0], (noun_weights(answer)[1] @ value)[2, 0]
+    if tells[3] == 0:
+        return f"red tells {show(told)} however red it is: which feature has to be told?"
+    if abs(told - REDNESS) > 1e-6:
+        return (
+            f"red tells {show(told)}, apple receives {show(received)}: that is not its redness, as it stands in its row"
+        )
+    if tells[3] != 1:
+        half = told - tells[3, 0] / 2
+        return f"red tells {show(told)}, but were it half as red it would tell {show(half)}: other features mix in"
+    if abs(received - REDNESS) > 0.01:
+        return f"red tells {show(told)}, apple receives {show(received)}: the others tell something too"
+    return None
 
 
 ONE_COLUMN = ([0, 0, 6, 0], [0, 1, 0, 0], [0, 0, 0, 1])
@@ -149,7 +159,7 @@ noun = Exercise(
         Property("whole numbers", entries_are_integers),
         Property("apple takes at least 0.99 from red", noun_asks_adjective, points=2),
         Property("the and red ask for nothing", others_ask_nothing),
-        Property("apple learns what red has to tell", noun_learns_redness),
+        Property("apple receives the redness of red", noun_learns_redness),
     ],
     hints=[
         Hint("Only nouns ask: which entry of W_Q must not be zero? Only adjectives are to be found: which of W_K?"),
@@ -167,7 +177,12 @@ noun = Exercise(
         WrongAnswer(([0, 0, 6, 0], [0, 1, 0, 0], [0, 0, 0, 0]), contains="told nothing"),
         WrongAnswer(([0, 0, 6, 0], [0, 1, 0, 0], [0, 0, 1, 0]), contains="the value of red is zero"),
         WrongAnswer(([0, 0, 6, 0], [0, 1, 0, 0], [0, 1, 0, 0]), contains="however red it is"),
-        WrongAnswer(([0, 0, 5.5, 0], [0, 1, 0, 0], [0, 0, 0, 1]), contains="whole numbers"),
+        WrongAnswer(([0, 0, 6, 0], [0, 1, 0, 0], [0, 5, 0, 1]), contains="apple receives 5.97"),
+        WrongAnswer(([0, 0, 6, 0], [0, 1, 0, 0], [0, 0, 0, 7]), contains="apple receives 6.965"),
+        WrongAnswer(([0, 0, 6, 0], [0, 1, 0, 0], [0, -1, 0, 2]), contains="half as red"),
+        WrongAnswer(([0, 0, 6, 0], [0, 1, 0, 0], [9, 0, 0, 1]), contains="the others tell something"),
+        WrongAnswer(([0, 0, 6, 0], [0, 1, 0, 0], np.eye(4).tolist()), contains="W_V has 4 columns"),
+        WrongAnswer(([0, 0, 5.5, 0], [0, 1, 0, 0], [0, 0, 0, 1]), contains="use whole numbers"),
     ],
     explanation="Asking (W_Q), being found (W_K) and telling (W_V) read different features of the same word.",
 )
@@ -280,7 +295,7 @@ cross = Exercise(
     ],
     hints=[
         Hint("x asks, so queries come from x. y answers, so keys and values come from y."),
-        Hint("Scores are (3, 2) @ (2, 5): transpose the keys. `Softmax()` of the engine runs over the last axis."),
+        Hint("Scores are (m, D) @ (D, n): transpose the keys. `Softmax()` of the engine runs over the last axis."),
         Hint(
             "The scores are",
             code="query @ key.transpose((1, 0)) / key.shape[-1] ** 0.5",
@@ -593,8 +608,8 @@ bug = Exercise(
         Hint("Run one backward pass and list the parameters that received no gradient (`tensor.has_grad`)."),
         Hint("A single token can only attend to itself, so its output is output(value(x)). Is it?"),
         Hint(
-            "What is mixed are values:",
-            code="scaled_dot_product_attention(self.query(x), self.key(x), self.value(x), causal=True)",
+            "What is mixed are values. Before `causal=True`, `scaled_dot_product_attention` gets",
+            code="self.query(x), self.key(x), self.value(x)",
             answer=Mended,
         ),
     ],

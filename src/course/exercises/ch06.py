@@ -64,7 +64,7 @@ tiles = Exercise(
     hints=[
         Hint("Two heads share 6 channels, so each has 3. Both have all four tokens."),
         Hint("Cut the table of tiles from top to bottom, not from left to right. Head 1 is the second part."),
-        Hint("In NumPy it is a slice of the columns:", code="TILES[:, 3:]", answer=HEAD_1),
+        Hint("In NumPy it is a slice of the columns:", code="np.arange(24).reshape(4, 6)[:, 3:]", answer=HEAD_1),
     ],
     wrong=[
         WrongAnswer(TILES.reshape(2, 4, 3)[1], contains="reshape alone"),
@@ -222,7 +222,10 @@ pack = Exercise(
     ],
     hints=[
         Hint("First transpose. Then one axis of 3C columns is three axes in one: role, head, channel within the head."),
-        Hint("`reshape(C, 3, heads, -1)` names the three axes. Which two have to change places?"),
+        Hint(
+            "With `channels = weight.shape[1]`, `parts = weight.T.reshape(channels, 3, heads, -1)` names the three "
+            "axes. Which two have to change places?"
+        ),
         Hint(
             "Exchange role and head and put the axes together again:",
             code="parts.swapaxes(1, 2).reshape(channels, -1)",
@@ -528,13 +531,17 @@ class Mended(Composite):
         super().__init__([self.query, self.key, self.value, self.output])
 
     def forward(self, x):
-        batch, time, channels = x.shape
+        batch, time, _ = x.shape
         query, key, value = (
             part(x).reshape(batch, time, self.heads, -1).transpose((0, 2, 1, 3))
             for part in (self.query, self.key, self.value)
         )
         mixed, _ = scaled_dot_product_attention(query, key, value, causal=True)
-        return self.output(mixed.transpose((0, 2, 1, 3)).reshape(batch, time, channels))
+        return self.output(self.merge(mixed))
+
+    def merge(self, mixed):
+        batch, heads, time, size = mixed.shape
+        return mixed.transpose((0, 2, 1, 3)).reshape(batch, time, heads * size)
 
 
 class MergesByReshape(_Sketch):
@@ -582,8 +589,8 @@ bug = Exercise(
         ),
         Hint("After attention the axes are (B, H, T, D). What has to stand side by side before the last reshape?"),
         Hint(
-            "Bring the heads of a token together first:",
-            code="mixed.transpose((0, 2, 1, 3)).reshape(batch, time, channels)",
+            "In `merge`, bring the heads of a token together first:",
+            code="mixed.transpose((0, 2, 1, 3)).reshape(batch, time, heads * size)",
             answer=Mended,
         ),
     ],

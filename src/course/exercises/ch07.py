@@ -229,7 +229,8 @@ def gate_gets_its_gradient(answer):
         parameter = layer.parameters[0]
         parameter.grad = None
         x = np.array([-1.0, 2.0])
-        layer(Tensor(x)).sum().backward()
+        given = Tensor(x)
+        layer(given).sum().backward()
     if not parameter.has_grad:
         return "the slope received no gradient: compute with the Tensor itself, not with its `.data`"
     share = 1 / (1 + np.exp(-START * x))
@@ -240,7 +241,20 @@ def gate_gets_its_gradient(answer):
         "the gradient of the slope is that of x": (share + START * x * share * (1 - share)).sum(),
     }
     wanted = (x * x * share * (1 - share)).sum()
-    return compare(parameter.grad.reshape(-1)[0], wanted, 1e-5, "for [-1, 2] the gradient of the slope", known)
+    problem = compare(parameter.grad.reshape(-1)[0], wanted, 1e-5, "for [-1, 2] the gradient of the slope", known)
+    return problem or _problem_of_input(given, share)
+
+
+def _problem_of_input(given, share):
+    """What is wrong with the gradient of x, which reaches the output in two ways; None if nothing is."""
+    if not given.has_grad:
+        return "x received no gradient: compute with x itself, not with its `.data`"
+    through_the_gate = START * given.data * share * (1 - share)
+    known = {
+        "the gradient of x lacks the part through the gate: x moves the gate too, so x itself stands in exp": share,
+        "the gradient of x lacks the part that passes the gate: x itself stands in front of it": through_the_gate,
+    }
+    return compare(given.grad, share + through_the_gate, 1e-5, "for [-1, 2] the gradient of x", known)
 
 
 def gates_learn_in_the_gpt(answer):
@@ -293,6 +307,22 @@ class GateDetached(LearnedGate):
         return x / (1.0 + (-float(self.slope.data) * x).exp())
 
 
+class GateOfNumbers(LearnedGate):
+    def forward(self, x):
+        return x / (1.0 + (-self.slope * Tensor(x.data)).exp())
+
+
+class GateForNumbers(LearnedGate):
+    def forward(self, x):
+        return Tensor(x.data) / (1.0 + (-self.slope * x).exp())
+
+
+class GateWithoutInput(LearnedGate):
+    def forward(self, x):
+        x = Tensor(x.data)
+        return x / (1.0 + (-self.slope * x).exp())
+
+
 _shared: dict = {}  # one slope for each precision
 
 
@@ -320,11 +350,13 @@ gate = Exercise(
     properties=[
         Property("the values at the start", gate_starts_right),
         Property("the slope is a parameter", gate_has_a_parameter),
-        Property("its gradient", gate_gets_its_gradient, points=2),
+        Property("the gradients of slope and x", gate_gets_its_gradient, points=2),
         Property("it learns in every block of a GPT", gates_learn_in_the_gpt),
     ],
     hints=[
-        Hint("A Tensor that is an attribute of a layer is a parameter. Each layer needs its own: make it in __init__."),
+        Hint(
+            "A Tensor that is an attribute of a layer is a parameter. Each layer needs its own: make it in `__init__`."
+        ),
         Hint("Tensors have `exp`, and arithmetic with numbers: no closure is needed, the operations record their own."),
         Hint(
             "With `self.slope = Tensor(1.702)` return",
@@ -338,7 +370,10 @@ gate = Exercise(
         WrongAnswer(GateFromOne, contains="yours starts at 1"),
         WrongAnswer(GateOutside, contains="belongs inside exp"),
         WrongAnswer(GateConstant, contains="no parameter"),
-        WrongAnswer(GateDetached, contains="received no gradient: compute"),
+        WrongAnswer(GateDetached, contains="the slope received no gradient"),
+        WrongAnswer(GateOfNumbers, contains="lacks the part through the gate"),
+        WrongAnswer(GateForNumbers, contains="lacks the part that passes the gate"),
+        WrongAnswer(GateWithoutInput, contains="compute with x itself"),
         WrongAnswer(GateShared, contains="share one slope"),
     ],
     explanation="Slope 1 is SiLU, 1.702 the sigmoid form of GELU, a very large slope is ReLU.",

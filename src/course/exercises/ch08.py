@@ -287,7 +287,7 @@ back = Exercise(
             "Fill a matrix of zeros with a 2 x 2 block for each pair; for the pair at channel i, b = steps * frequency."
         ),
         Hint(
-            "With angle = steps / 10000 ** (i / size) for i = 0, 2, 4, ..., the block from i to i + 2 is",
+            "With `angle = steps / 10000 ** (i / size)` for i = 0, 2, 4, ..., the block from i to i + 2 is",
             code="[[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]",
             answer=look_back,
         ),

@@ -66,7 +66,8 @@ adamw = Exercise(
         Hint("Each step has two parts: multiply by 1 - lr * decay, then subtract lr times a ratio of two averages."),
         Hint(
             "In the first step the ratio is 1 or -1, the sign of the gradient. In the second, with a gradient of 0, "
-            "the averages are m = 0.9 * 0.4 and v = 0.999 * 0.016, to be divided by 1 - 0.9**2 and 1 - 0.999**2."
+            "the averages are `m = 0.9 * 0.4` and `v = 0.999 * 0.016`, to be divided by `1 - 0.9**2` and "
+            "`1 - 0.999**2`."
         ),
         Hint(
             "Both weights:",
@@ -85,6 +86,7 @@ adamw = Exercise(
         WrongAnswer([1.8, 1.62], contains="as if it were the first"),
         WrongAnswer([1.8, 1.697], contains="of m alone"),
         WrongAnswer([1.8, 1.639], contains="plain means"),
+        WrongAnswer([1.8, 1.64], contains="rounded too early: keep at least 3 decimals"),
         WrongAnswer([1.8, 1.4253], contains="correction of the averages"),
         WrongAnswer([1.8, 1.677], contains="the weight after the second step: yours is 1.677"),
         WrongAnswer([1.8, 1.733], contains="does not decay"),

@@ -370,7 +370,7 @@ encoder = Exercise(
     hints=[
         Hint("Training made the merges one after the other, each in the whole text. Do the same with this text."),
         Hint(
-            "One merge is a call of merge_pair, which gives a new list. Merge number n, from 0, makes the id 256 + n."
+            "One merge is a call of `merge_pair`, which gives a new list. Merge number n, from 0, makes the id 256 + n."
         ),
         Hint(
             "A loop over enumerate(merges), and in it",
@@ -459,9 +459,52 @@ def before_a_part(answer):
     return f"{where} your pieces are {pieces}"
 
 
+def a_stray_byte(answer):
+    """A byte that no character holds, among plain letters."""
+    pieces = _streamed(answer, "", ids=[0x61, 0xFF, 0x62, 0x63, 0x64])
+    if pieces == ["a", BROKEN, "b", "c", "d"]:
+        return None
+    letters = "".join(pieces).replace(BROKEN, "")
+    where = "in the bytes 61 ff 62 63 64 (hex), of which ff can be in no character,"
+    if letters == "abcd" and len("".join(pieces)) == 4:
+        return f"{where} ff is not shown: print the sign for broken bytes in its place"
+    if any(letters.count(letter) > 1 for letter in letters):
+        return f"{where} a letter is printed twice: count the bytes that are used up, not those of the text"
+    if not letters.endswith("d"):
+        return f"{where} it waits for more behind ff for ever: only bytes that may still become a character wait"
+    return f"{where} your pieces are {pieces}"
+
+
 def stream(ids, symbols):
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    return [decoder.decode(symbols[token]) for token in ids]
+    return [decoder.decode(symbols[i]) for i in ids]
+
+
+def keeps_the_beginning(ids, symbols):
+    pieces, held = [], b""
+    for i in ids:
+        piece, used = codecs.utf_8_decode(held + symbols[i], "replace")
+        held = (held + symbols[i])[used:]
+        pieces.append(piece)
+    return pieces
+
+
+def loses_the_stray(ids, symbols):
+    decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+    return [decoder.decode(symbols[i]) for i in ids]
+
+
+def waits_for_ever(ids, symbols):
+    pieces, held = [], b""
+    for i in ids:
+        held += symbols[i]
+        try:
+            whole = len(held.decode("utf-8").encode("utf-8"))
+        except UnicodeDecodeError as error:
+            whole = error.start
+        pieces.append(held[:whole].decode("utf-8"))
+        held = held[whole:]
+    return pieces
 
 
 def keeps_the_rest(ids, symbols):
@@ -537,18 +580,20 @@ bug = Exercise(
         Property("plain letters", plain_letters),
         Property("characters of several bytes", whole_characters, points=2),
         Property("each character at once", at_once),
+        Property("bytes of no character", a_stray_byte),
     ],
     hints=[
         Hint("Decode é, two bytes: what do the first byte alone and the second alone give? And both together?"),
         Hint(
-            'Keep bytes in a variable and add those of the next token. Decoded with errors="ignore" they give the '
-            "piece: all that is whole. Then keep only the bytes behind it:",
-            code='held = held[len(pieces[-1].encode("utf-8")) :]',
-            answer=keeps_the_rest,
+            "Keep bytes that are the beginning of a character, and put them in front of the next token's. Nothing else "
+            "waits: a byte that can be in no character becomes `�` at once, or it stays in the way of all that follow.",
+            answer=keeps_the_beginning,
         ),
         Hint(
-            "Python has such a decoder, which remembers what is not yet whole:",
-            code='codecs.getincrementaldecoder("utf-8")("replace")',
+            "Python has decoders that remember such a beginning. One is made by a class, which "
+            '`getincrementaldecoder("utf-8")` of the module `codecs` returns; give `"replace"` to the class. '
+            "With one `decoder` for all tokens, a piece is",
+            code="decoder.decode(symbols[i])",
             answer=stream,
         ),
     ],
@@ -562,6 +607,9 @@ bug = Exercise(
         WrongAnswer(as_bytes, contains="bytes become one"),
         WrongAnswer(holds_all, contains="the a waits"),
         WrongAnswer(waits_for_a_letter, contains="is whole at once"),
+        WrongAnswer(keeps_the_rest, contains="a letter is printed twice"),
+        WrongAnswer(loses_the_stray, contains="ff is not shown"),
+        WrongAnswer(waits_for_ever, contains="waits for more behind ff"),
     ],
     explanation="Between two tokens a text need not be whole characters: keep the rest until the next one comes.",
 )

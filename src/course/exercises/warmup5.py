@@ -171,8 +171,8 @@ loss = Exercise(
         Hint("From each row, pick the probability of the one character that came."),
         Hint("Two lists as index pick pairs: table[[0, 1], [2, 0]] is entry 2 of row 0 and entry 0 of row 1."),
         Hint(
-            "Pick, then take -np.log and the mean:",
-            code="probabilities[np.arange(len(targets)), targets]",
+            "Pick from `probabilities`, then take `-np.log` and the mean. The index, in square brackets, is",
+            code="np.arange(len(targets)), targets",
             answer=by_picking,
         ),
     ],

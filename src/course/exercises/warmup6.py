@@ -26,7 +26,7 @@ chain = Exercise(
     properties=[Property("the slope", is_chain_slope, points=2)],
     hints=[
         Hint("Give the inside a name: u = 5 - 2x. At x = 1, what is u, and how fast does u change with x?"),
-        Hint("u = 3. The slope of u**3 there is 3 times 9, and the slope of u is -2."),
+        Hint("u = 3. The slope of `u**3` there is 3 times 9, and the slope of u is -2."),
         Hint("Multiply:", code="3 * 3**2 * (-2)", answer=-54),
     ],
     wrong=[
@@ -64,7 +64,7 @@ paths = Exercise(
     properties=[Property("both slopes", is_gradient, points=2)],
     hints=[
         Hint("For the slope along a, hold b = 3 fixed; for that along b, hold a = 2 fixed."),
-        Hint("With b = 3, y = 3a + a**2. With a = 2, y = 2b + 4."),
+        Hint("With b = 3, y is `3 * a + a**2`. With a = 2, it is `2 * b + 4`."),
         Hint("The two slopes:", code="[3 + 2 * 2, 2]", answer=GRADIENT),
     ],
     wrong=[

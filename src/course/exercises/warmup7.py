@@ -29,7 +29,7 @@ steps = Exercise(
     stub='after_one = ...\nafter_two = ...\n\ncheck("warmup7.steps", [after_one, after_two])',
     properties=[Property("w after one and after two steps", are_two_steps, points=2)],
     hints=[
-        Hint("The slope of 2(w - 1)**2 is 4(w - 1). At w = 3 that is 8."),
+        Hint("The slope of `2 * (w - 1)**2` is `4 * (w - 1)`. At w = 3 that is 8."),
         Hint("The first step is -0.1 times 8. Then the slope is 4 times 1.2."),
         Hint("Both places:", code="[3 - 0.1 * 8, 2.2 - 0.1 * 4.8]", answer=STEPS),
     ],
