@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -354,3 +355,22 @@ def test_the_state_of_another_optimizer_is_refused(saved):
     path, _, other = saved
     with pytest.raises(ValueError, match="SGDOptimizer has 1"):
         load_checkpoint(path, other.model, SGDOptimizer(other.model.parameters, 0.1))
+
+
+def test_threads_that_save_to_one_path_leave_a_whole_file(tmp_path):
+    path, errors = tmp_path / "model.safetensors", []
+
+    def save():
+        try:
+            for _ in range(10):
+                save_checkpoint(path, Linear(64, 64))
+                load_checkpoint(path, Linear(64, 64))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=save) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and [each.name for each in tmp_path.iterdir()] == ["model.safetensors"]

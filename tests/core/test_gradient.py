@@ -275,3 +275,16 @@ class TestCheckGradients:
 def test_check_gradients_needs_float64():
     with pytest.raises(TypeError, match=r"input 1 is float32.*precision"):
         check_gradients(lambda a, b: b, Tensor([1.0], dtype=np.float64), Tensor([1.0]))
+
+
+def test_an_output_whose_rounding_could_hide_an_error_is_refused():
+    def wrong(x):
+        out = Tensor(x.data + 1e9)
+
+        def gradient_fn():
+            x.grad += out.grad * 1.01
+
+        return out.attach(gradient_fn, (x,))
+
+    with Tensor.precision(np.float64), pytest.raises(ValueError, match="could hide a wrong gradient"):
+        check_gradients(wrong, Tensor([1.0, 2.0]))

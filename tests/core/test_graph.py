@@ -2,11 +2,13 @@
 
 import copy
 import re
+import threading
 
 import numpy as np
 import pytest
 
 from src.core import Tensor
+from src.core.fast import is_on, plain
 from src.core.graph import Record
 
 
@@ -305,3 +307,43 @@ def test_a_constant_that_was_changed_is_noticed():
     constant.data += 1
     with pytest.raises(RuntimeError, match="changed after the forward pass"):
         y.backward()
+
+
+def test_no_grad_and_plain_are_each_threads_own():
+    inside, left = threading.Event(), threading.Event()
+    seen = []
+
+    def other():
+        seen.append((Tensor.recording(), is_on()))
+        with Tensor.no_grad(), plain():
+            inside.set()
+            left.wait(10)
+        seen.append((Tensor.recording(), is_on()))
+
+    with Tensor.no_grad(), plain():
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert inside.wait(10)
+    assert Tensor.recording() and is_on()  # while the other is still inside
+    left.set()
+    thread.join()
+    assert Tensor.recording() and is_on() and seen == [(True, True)] * 2
+
+
+def test_a_gradient_is_assigned_in_the_shape_of_its_tensor():
+    x = Tensor([1.0, 2.0])
+    x.grad = np.array([3.0, 4.0])
+    for wrong in (np.ones((3, 2)), 1.0, np.ones(1)):
+        with pytest.raises(ValueError, match=r"a gradient of shape .* cannot belong to a tensor of shape \(2,\)"):
+            x.grad = wrong
+    assert x.grad.tolist() == [3.0, 4.0]
+    x.grad += np.ones((3, 2))
+    assert x.grad.tolist() == [6.0, 7.0]
+
+
+def test_floats_do_not_go_into_integers():
+    ids = Tensor([1, 2])
+    with pytest.raises(TypeError, match="this tensor holds int64, got data of float64"):
+        ids.data = [1.7, 2.9]
+    ids.data = [3, 4]
+    assert ids.data.tolist() == [3, 4]

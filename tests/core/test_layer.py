@@ -1,9 +1,12 @@
 """Layers: which tensors are parameters, modes, state in and out, and the list of a Composite."""
 
+import copy
+
 import numpy as np
 import pytest
 
-from src.core import Composite, Dropout, Layer, Linear, ReLU, Tensor
+from src.core import Composite, Dropout, Layer, Linear, ReLU, Tensor, default_generator
+from src.core.fast import plain
 
 
 class Bag(Layer):
@@ -168,3 +171,90 @@ def test_loading_counts_as_a_change_for_a_graph_that_waits():
     layer.load_state_dict(layer.state_dict())
     with pytest.raises(RuntimeError, match="changed after the forward pass"):
         y.backward()
+
+
+class Ahead(Composite):
+    """A forward of its own, by the attributes."""
+
+    def __init__(self):
+        self.first, self.second = Linear(2, 2), Linear(2, 1)
+        super().__init__([self.first, self.second])
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+
+class InTurn(Composite):
+    """The forward of Composite, by the list."""
+
+    def __init__(self):
+        self.first, self.second = Linear(2, 2), Linear(2, 1)
+        super().__init__([self.first, self.second])
+
+
+def test_a_replaced_part_is_the_only_one_of_its_name():
+    model = Ahead()
+    model.second = Linear(2, 3)
+    assert names(model) == ["first.weight", "first.bias", "second.weight", "second.bias"]
+    assert model(Tensor(np.ones((1, 2)))).shape == (1, 3)
+    assert model.second in list(model.layers_within()) and model.layers[1] not in list(model.layers_within())
+    copied = copy.deepcopy(model)
+    copied.first = Linear(2, 2)
+    assert names(copied) == names(model)
+    Ahead().load_state_dict({**model.state_dict(), "second.weight": np.ones((2, 1)), "second.bias": np.ones(1)})
+
+
+def test_where_the_list_computes_a_replaced_part_has_to_stand_in_it():
+    model, x = InTurn(), Tensor(np.ones((1, 2)))
+    model.second = Linear(2, 3)
+    for fast in (True, False):
+        with pytest.raises(RuntimeError, match=r"InTurn computes with its list of layers, where second is not"):
+            if fast:
+                model(x)
+            else:
+                with plain():
+                    model(x)
+    model.layers[1] = model.second
+    assert model(x).shape == (1, 3) and names(model)[2:] == ["second.weight", "second.bias"]
+
+
+def test_a_layer_that_comes_after_the_list_is_noticed():
+    class Late(Composite):
+        def __init__(self):
+            super().__init__([Linear(2, 2)])
+            self.extra = Linear(2, 2)
+
+    with pytest.raises(RuntimeError, match="where extra is not"):
+        Late()(Tensor(np.ones((1, 2))))
+
+
+def test_layers_that_only_the_list_holds_are_found_beside_others():
+    class Half(Composite):
+        def __init__(self):
+            self.first = Linear(2, 2)
+            super().__init__([self.first, Linear(2, 1)])
+
+        def forward(self, x):
+            return self.layers[1](self.first(x))
+
+    model = Half()
+    assert names(model) == ["first.weight", "first.bias", "layers.1.weight", "layers.1.bias"]
+    model.layers.insert(0, Linear(2, 2))
+    assert "layers.0.weight" in names(model)
+
+
+def test_a_part_that_is_asked_for_its_parameters_does_not_shorten_their_names():
+    model = Ahead()
+    first = names(model)
+    repr(model.second)
+    assert [tensor.name for tensor in model.parameters] == first
+    assert [tensor.name for tensor in model.second.parameters] == ["second.weight", "second.bias"]
+    outer = Composite([model])
+    assert next(tensor.name for tensor in outer.parameters) == "layers.0.first.weight"
+
+
+def test_a_copy_draws_from_the_default_generator_too():
+    copied = copy.deepcopy(Composite([Dropout(0.5), Linear(2, 2)]))
+    assert copied.layers[0].generator is default_generator()
+    own = Dropout(0.5, np.random.default_rng(1))
+    assert copy.deepcopy(own).generator is not own.generator

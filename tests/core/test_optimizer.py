@@ -1,11 +1,14 @@
 """Optimizers: exact values, clipping, what is skipped, states."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
 
 from src.core import AdamWOptimizer, Linear, Optimizer, SGDOptimizer, Tensor
+from src.core.fast import plain
 
 
 def with_gradient(data, gradient):
@@ -207,3 +210,73 @@ def test_an_optimizer_of_ones_own():
     x = with_gradient([1.0, 1.0], [5.0, -0.1])
     Sign([x], lr=0.5).step()
     np.testing.assert_array_equal(x.data, [0.5, 1.5])
+
+
+def test_the_name_is_that_of_the_gradient_that_is_not_finite_or_else_of_the_largest():
+    one, skipped, other = Tensor([1.0]), Tensor([1.0]), Tensor([1.0])
+    one.name, skipped.name, other.name = "one", "skipped", "other"
+    optimizer = SGDOptimizer([one, skipped, other], 0.1)
+    one.grad, other.grad = np.array([2.0]), np.array([np.nan])
+    with pytest.raises(RuntimeError, match="the gradient of other is not finite"):
+        optimizer.clip_grad_norm()
+    assert one.grad.item() == 2.0
+
+
+def test_squares_that_only_together_are_too_large_are_refused_too():
+    with Tensor.precision(np.float64):
+        large, small = Tensor([1.0]), Tensor([1.0])
+        large.name, small.name = "large", "small"
+        large.grad, small.grad = np.array([1.3e154]), np.array([8e153])
+        with pytest.raises(RuntimeError, match="the gradient of large is not finite, or too large to square"):
+            SGDOptimizer([large, small], 0.1).clip_grad_norm()
+        assert (large.grad.item(), small.grad.item()) == (1.3e154, 8e153)
+
+
+def test_adamw_goes_on_after_a_step_in_which_one_parameter_was_left_out():
+    def weights():
+        one, other = Tensor([[1.0, 2.0]]), Tensor([[3.0]])
+        optimizer = AdamWOptimizer([one, other], lr=0.1)
+        for step in range(5):
+            one.grad = np.array([[1.0, -2.0]]) * (step + 1)
+            other.grad = None if step == 1 else np.array([[0.5]])
+            optimizer.step()
+        return np.concatenate([one.data, other.data], axis=None), optimizer.steps.tolist()
+
+    with plain():
+        expected, steps = weights()
+    found, own_steps = weights()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert steps == own_steps == [5, 4]
+
+
+def test_a_copy_and_a_pickle_of_a_new_and_an_old_optimizer_step_on():
+    def stepped(change):
+        weight = Tensor([[1.0, 2.0]])
+        optimizer = AdamWOptimizer([weight], lr=0.1)
+        for turn in range(4):
+            optimizer.parameters[0].grad = np.array([[1.0, 3.0]])
+            optimizer.step()
+            if turn == 1:
+                optimizer = change(optimizer)
+        return optimizer.parameters[0].data
+
+    def older(optimizer):  # as pickled by version 0.3.1, which kept no room for changes
+        assert "_changes" not in optimizer.__getstate__()
+        return pickle.loads(pickle.dumps(optimizer))
+
+    expected = stepped(lambda optimizer: optimizer)
+    for change in (copy.deepcopy, copy.copy, older):
+        np.testing.assert_array_equal(stepped(change), expected)
+
+
+def test_a_step_that_fails_is_not_counted(monkeypatch):
+    def fail(*_):
+        raise MemoryError
+
+    weight = Tensor([[1.0]])
+    optimizer = AdamWOptimizer([weight])
+    weight.grad = np.ones((1, 1))
+    monkeypatch.setattr("src.core.optimizer.adamw_step", fail)
+    with pytest.raises(MemoryError):
+        optimizer.step()
+    assert optimizer.steps.tolist() == [0]

@@ -327,3 +327,49 @@ def test_an_optimizer_of_parameters_that_the_model_does_not_have_is_refused():
         with pytest.raises(ValueError, match=r"the optimizer changes layers\.0\.weight, which the model does not have"):
             use()
     Trainer(model, MSELoss(), SGDOptimizer(model.layers[1].parameters, 0.1))  # a part of them is allowed
+
+
+class Parts(Composite):
+    def __init__(self):
+        self.first, self.second = Linear(2, 2), Linear(2, 1)
+        super().__init__([self.first, self.second])
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+
+def test_a_part_that_was_replaced_after_the_optimizer_was_built_is_noticed():
+    model = Parts()
+    trainer = Trainer(model, MSELoss(), SGDOptimizer(model.parameters, 0.1))
+    model.second = Linear(2, 1)
+    with pytest.raises(ValueError, match=r"second\.weight, second\.bias, which the model does not have"):
+        trainer.train(Pairs(5), 1)
+
+
+def test_a_batch_whose_step_was_interrupted_is_taken_again(monkeypatch):
+    trainer, data, seen = build(), Pairs(5), []
+    step = trainer.train_step
+
+    def interrupted_once(feature, label, scheduler=None):
+        seen.append(feature.data.copy())
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return step(feature, label, scheduler)
+
+    monkeypatch.setattr(trainer, "train_step", interrupted_once)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train(data, 1)
+    assert len(trainer.train(data, 1)) == 3
+    np.testing.assert_array_equal(np.concatenate([seen[0], *seen[2:]]), data.train_data[0].astype(np.float32))
+
+
+def test_a_negative_number_of_steps_is_refused():
+    with pytest.raises(ValueError, match="max_steps must be zero or more, got -1"):
+        build().train(Pairs(5), 1, max_steps=-1)
+
+
+def test_evaluation_leaves_out_the_rest_that_drop_last_leaves_out():
+    trainer, data = build(), Pairs(2)
+    x, y = data.test_data
+    expected = np.mean((x[:4] @ trainer.model.layers[1].weight.data - y[:4]) ** 2)
+    assert trainer.evaluate(data) == pytest.approx(expected, rel=1e-5)

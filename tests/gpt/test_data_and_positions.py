@@ -97,3 +97,10 @@ def test_the_sinusoidal_table_has_the_current_float_type(dtype):
         assert layer.table.dtype == dtype
         np.testing.assert_array_equal(layer.table, sinusoidal_positions(8, 6).astype(dtype))
         assert layer(Tensor(np.zeros((1, 8, 6)))).dtype == dtype
+
+
+def test_a_file_that_is_not_utf8_is_named(tmp_path):
+    path = tmp_path / "old.txt"
+    path.write_bytes("caf\xe9 ".encode("latin-1") * 50)
+    with pytest.raises(ValueError, match=r"old\.txt is not UTF-8, see its byte 3: save it as UTF-8 first"):
+        CharDataset(path, context_size=4)

@@ -20,7 +20,7 @@ from src.gpt import (
     generate,
     probabilities,
 )
-from src.gpt.cache import Cache
+from src.gpt.cache import Cache, LayerCache
 
 
 @pytest.fixture
@@ -292,3 +292,43 @@ def test_the_trainer_writes_text(tmp_path):
     text = trainer.generate(dataset, "to be", steps=12, temperature=0)
     assert losses[-1] < 0.5 * losses[0]
     assert text.startswith("to be") and len(text) == 17 and set(text) <= set(dataset.vocab)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((3, 3)), np.zeros(0), [np.nan, 1.0], [np.inf, 1.0], [-np.inf, -np.inf]])
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.0}, {"top_k": 1}])
+def test_logits_that_are_no_row_of_numbers_are_refused(wrong, options):
+    with pytest.raises(ValueError, match="logits are one row"):
+        probabilities(np.asarray(wrong), **options)
+
+
+def test_some_tokens_may_be_impossible():
+    np.testing.assert_array_equal(probabilities(np.array([0.0, -np.inf, 0.0])), [0.5, 0, 0.5])
+
+
+def test_a_cache_refuses_more_tokens_than_it_holds_and_others_than_those_before():
+    cache, one = LayerCache(2), np.ones((1, 1, 1, 4), np.float32)
+    cache.append(one, one)
+    for other in (np.ones((2, 1, 1, 4), np.float32), np.ones((1, 1, 1, 3), np.float32)):
+        with pytest.raises(ValueError, match=r"keys of shape .* do not fit those in the cache, \(1, 1, 2, 4\)"):
+            cache.append(other, other)
+        with pytest.raises(ValueError, match=r"values of shape"):
+            cache.append(one, other)
+    assert cache.append(one, one)[0].shape == (1, 1, 2, 4)
+    with pytest.raises(ValueError, match="the cache holds 2 tokens, got 3"):
+        cache.append(one, one)
+
+
+def test_a_model_with_a_forward_of_its_own_generates_without_a_cache():
+    class Own(GPT):
+        def forward(self, x):
+            return super().forward(x)
+
+    settings = dict(vocab_size=11, context_size=8, embedding_size=16, blocks=1)
+    own, usual = (kind(**settings, generator=np.random.default_rng(1)) for kind in (Own, GPT))
+    assert not own.cacheable
+    assert generate(own, [1], 12, temperature=0) == generate(usual, [1], 12, temperature=0)
+
+
+def test_attention_says_which_axes_it_takes():
+    with pytest.raises(ValueError, match=r"attention takes vectors \(B, T, C\), got shape \(4, 8\)"):
+        GPTAttention(8)(Tensor(np.ones((4, 8))))

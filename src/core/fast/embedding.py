@@ -27,8 +27,9 @@ def table_gradient(ids: np.ndarray, grad: np.ndarray, shape: tuple[int, ...]) ->
         return _added(ids, rows, shape)
     chosen = np.zeros((count, len(rows)), dtype=grad.dtype)
     chosen[ids.reshape(-1), np.arange(len(rows))] = 1.0
-    table = chosen @ rows  # (V, N) @ (N, C) -> (V, C)
-    return table if np.isfinite(table).all() else _added(ids, rows, shape)  # 0 times infinity is no number
+    with np.errstate(invalid="ignore"):  # 0 times infinity is no number
+        table = chosen @ rows  # (V, N) @ (N, C) -> (V, C)
+    return table if np.isfinite(table).all() else _added(ids, rows, shape)
 
 
 def _added(ids: np.ndarray, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -501,3 +502,49 @@ def test_attention_takes_what_stands_for_its_dropout(part):
     expected = attention(x).data
     attention.dropout = part
     np.testing.assert_allclose(attention(x).data, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_gradient_that_is_not_finite_reaches_the_row_of_its_own_id_only(rng):
+    ids, grad = Tensor([0, 1, 1]), np.array([[np.inf, 0.0], [1.0, 2.0], [np.nan, 1.0]], np.float32)
+    found = []
+    for context in (nullcontext(), plain()):
+        layer = Embedding(4, 2)
+        with context:
+            layer(ids).backward(grad)
+        found.append(layer.weight.received)
+    np.testing.assert_array_equal(found[0], [[np.inf, 0], [np.nan, 3], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (1, 4)])
+def test_a_bias_of_another_shape_gets_the_gradient_of_the_plain_form(shape, rng):
+    found = []
+    for context in (nullcontext(), plain()):
+        layer = Linear(3, 4, generator=np.random.default_rng(0))
+        layer.bias = Tensor(np.full(shape, 0.5))
+        with context:
+            start(layer(Tensor(rng.permuted(np.ones((2, 3)))))).backward()
+        found.append(layer.bias.received)
+    assert found[0].shape == shape
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+
+
+def test_products_are_shared_where_that_is_worth_it(monkeypatch):
+    shared = []
+
+    def watched(tasks, work):
+        tasks = list(tasks)
+        shared.append((len(tasks), work))
+        for task in tasks:
+            task()
+
+    monkeypatch.setattr("src.core.fast.linear.share", watched)
+    x = Tensor(np.ones((300, 8)))
+    start(Linear(8, 20)(x)).backward()
+    assert not shared
+    monkeypatch.setattr(threads, "WORTHWHILE", 1)
+    start(Linear(8, 20)(x)).backward()
+    assert shared == [(2, 300 * 8 * 20)] * 2 + [(1, 300 * 8 * 20)]  # forward, by x, by the weight
+    shared.clear()
+    start(Linear(8, 700)(Tensor(np.ones((3, 8))))).backward()
+    assert [parts for parts, _ in shared] == [4, 1, 4] and {work for _, work in shared} == {3 * 8 * 700}

@@ -1,11 +1,13 @@
 """Halves of a batch, where layers share parts or are not as they were built."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from src.core import Linear, Tensor
+from src.core import Composite, Linear, Tensor
 from src.core.fast.layers import through
-from src.gpt import GPT, GPTLoss
+from src.gpt import GPT, GPTFeedForward, GPTLoss
 from src.gpt.rotary import POSITIONS
 
 IDS = Tensor(np.random.default_rng(0).integers(0, 11, (5, 8)))
@@ -119,3 +121,58 @@ def test_values_may_be_wider_than_keys(model, monkeypatch):
     attention = model.blocks[0].attention
     attention.value, attention.output = Linear(16, 24), Linear(24, 16)
     assert_same_in_halves(model, monkeypatch)
+
+
+def test_a_shared_block_does_not_keep_a_gradient_for_each_of_its_uses(monkeypatch):
+    model = GPT(11, context_size=8, embedding_size=32, blocks=12)
+    for place in range(1, 12):
+        model.blocks[place] = model.layers[1 + place] = model.blocks[0]
+    size = sum(parameter.data.nbytes for parameter in model.parameters)
+    for halved_from in (10**15, 1):
+        monkeypatch.setattr("src.gpt.model.HALVED_FROM", halved_from)
+        for parameter in model.parameters:
+            parameter.grad = None
+        loss = GPTLoss()(model(IDS), LABELS)
+        tracemalloc.start()
+        loss.backward()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 7 * size
+
+
+def test_halves_are_added_in_their_order(monkeypatch):
+    """To what was received before: first the one of the first half, then the other."""
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
+    model = GPT(11, context_size=8, embedding_size=16, blocks=1)
+    orders = []
+    receive = Tensor.receive
+
+    def watched(self, gradient):
+        if self is model.norm.weight:
+            orders.append(gradient.copy())
+        receive(self, gradient)
+
+    monkeypatch.setattr(Tensor, "receive", watched)
+    logits = model(IDS)
+    grad = np.zeros(logits.shape)
+    grad[:2] = np.random.default_rng(4).standard_normal(grad[:2].shape)  # nothing for the second half
+    logits.backward(grad)
+    assert len(orders) == 2 and orders[0].any() and not orders[1].any()
+
+
+def test_a_class_with_other_parts_and_another_forward_is_computed_by_it(monkeypatch):
+    def init(self, embedding_size, **_):
+        self.only = Linear(embedding_size, embedding_size)
+        Composite.__init__(self, [self.only])
+
+    monkeypatch.setattr(GPTFeedForward, "__init__", init)
+    monkeypatch.setattr(GPTFeedForward, "forward", lambda self, x: self.only(x))
+    assert GPT(11, 8, 16, 1)(IDS).shape == (5, 8, 11)
+
+
+def test_a_gradient_that_fits_no_parameter_is_noticed_before_any_is_given():
+    model = GPT(11, context_size=8, embedding_size=16, blocks=1)
+    model.blocks[0].feed_forward_norm.bias = Tensor(np.zeros((1, 16)))
+    with pytest.raises(ValueError, match="cannot belong"):
+        model(IDS).sum().backward()
+    assert not any(parameter.has_grad for parameter in model.parameters)
