@@ -78,7 +78,7 @@ class Dataset:
         if self.training and self.order is not None:
             rows = self.order[rows]
         x, y = self._current()
-        return Tensor(x[rows]), Tensor(y[rows])
+        return Tensor(x[rows].copy()), Tensor(y[rows].copy())  # to be changed without changing the data
 
     def _current(self) -> tuple[np.ndarray, np.ndarray]:
         return self._train if self.training else self._test

@@ -35,7 +35,7 @@ class GPT(Composite):
     `attention`, `feed_forward`, `block`, `normalization` and `positions` are builders (see builder.py):
     positions get context_size and embedding_size by name, the others embedding_size; normalization=None and
     positions=None leave the part out. `dropout` acts on attention weights and on what attention and network add to the
-    stream, not on the embeddings as in GPT-2. Raises ValueError for wrong sizes and for inputs longer than the context.
+    stream, not on the embeddings. Raises ValueError for wrong sizes and for inputs longer than the context.
 
     >>> model = GPT(vocab_size=65, context_size=8, embedding_size=16, blocks=2)
     >>> model(Tensor([[1, 2, 3]])).shape
