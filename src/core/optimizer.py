@@ -172,7 +172,7 @@ class AdamWOptimizer(Optimizer):
         """True if one formula holds for all parameters: each has a gradient, and as many steps as the others."""
         own = getattr(self.update, "__func__", None) is not UPDATE  # what another one does is not known here
         alike = self._means.joined and not own and (self.steps == self.steps[0]).all()
-        return bool(alike) and all(parameter.has_grad for parameter in self.parameters)
+        return bool(alike) and all([parameter.has_grad for parameter in self.parameters])
 
     def update(self, index: int, parameter: Tensor) -> None:
         beta1, beta2 = self.betas

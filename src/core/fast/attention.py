@@ -8,14 +8,13 @@ in the cache and dropped; for the backward pass, which needs it again, only the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
 from ..masking import causal_mask
 from .operation import KernelBackward
-from .threads import PASS, blocks, filled, one_block, share
+from .threads import PASS, filled, one_block, share_blocks
 
 SAFE = 20.0  # exp of a number between -20 and 20 is far from overflow and from zero, times any usual value too
 
@@ -33,84 +32,101 @@ def causal_attention(
     Head h has channels h * D to (h + 1) * D, D = C / H; those of the values are E / H wide. Queries stand at the last
     Tq of the Tk places. Dropout keeps `kept` (B, H, Tq, Tk) of the weights, times `kept_scale`.
     """
-    arrays = query, key, value
     result = np.empty((*query.shape[:2], value.shape[-1]), dtype=query.dtype)
-    q, k, v, mixed = (split(array, heads) for array in (*arrays, result))
-    work = _Attention(q, k, v, mixed, kept, kept_scale)
+    q, k, v, mixed = (split(array, heads) for array in (query, key, value, result))
+    batch, _, queries, size = q.shape
+    table = heads * queries * k.shape[2]  # weights of one sequence
+    work = _Attention(q, k.shape[2], kept_scale, small=kept is None and one_block(batch * table))
+    memory = np.empty((batch, heads, queries, k.shape[2] if work.small else 1), dtype=query.dtype)
+    more = [memory] if kept is None else [memory, kept]
 
     def backward(grad: np.ndarray, _: bool = True) -> tuple[np.ndarray, ...]:
-        grads = tuple(np.empty(array.shape, dtype=array.dtype) for array in arrays)
-        given, q_grad, k_grad, v_grad = (split(each, heads) for each in (grad, *grads))
-        fill = partial(work.backward, given=given, q_grad=q_grad, k_grad=k_grad, v_grad=v_grad)
-        _share_sequences(fill, *work.table, 5 * work.size + 8 * PASS)
+        grads = tuple(np.empty(array.shape, dtype=array.dtype) for array in (query, key, value))
+        pieces = [split(array, heads) for array in (grad, *grads)]
+        share_blocks(work.backward, *pieces, q, k, v, mixed, *more, width=table, passes=8 + 5 * size // PASS)
         return grads
 
-    _share_sequences(work.forward, *work.table, 2 * work.size + 8 * PASS)
+    share_blocks(work.forward, q, k, v, mixed, *more, width=table, passes=8 + 2 * size // PASS)
     return result, backward
 
 
 class _Attention:
-    """Attention of arrays (B, H, T, D), for a slice of the sequences at a time; `mixed` is where the result goes."""
+    """Attention of arrays (b, H, T, D), of as many sequences as are given.
 
-    def __init__(
-        self, q: np.ndarray, k: np.ndarray, v: np.ndarray, mixed: np.ndarray, kept: np.ndarray | None, kept_scale: float
-    ):
-        batch, heads, queries, self.size = q.shape
-        self.q, self.k, self.v, self.mixed, self.kept, self.kept_scale = q, k, v, mixed, kept, kept_scale
-        self.scale = 1.0 / math.sqrt(self.size)
-        self.forbidden = _forbidden(queries, k.shape[2], q.dtype)
-        self.table = batch, heads * queries * k.shape[2]  # sequences, and weights of one
-        self.small = one_block(math.prod(self.table)) and kept is None
-        self.weights: np.ndarray | None = None  # kept if they are small
-        self.logsums = np.empty((batch, heads, queries, 1), dtype=q.dtype)
+    What is kept for the backward pass lies in `memory`: the weights (b, H, Tq, Tk) if they are small, or else the
+    logarithm of each row's sum (b, H, Tq, 1).
+    """
 
-    def forward(self, part: slice) -> None:
-        weights = self.scores(part)
+    def __init__(self, q: np.ndarray, keys: int, kept_scale: float, small: bool):
+        self.scale, self.kept_scale, self.small = 1.0 / math.sqrt(q.shape[3]), kept_scale, small
+        self.forbidden = _forbidden(q.shape[2], keys, q.dtype)
+
+    def forward(
+        self,
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        mixed: np.ndarray,
+        memory: np.ndarray,
+        kept: np.ndarray | None = None,
+    ) -> None:
+        """Fill `mixed` and `memory`."""
+        weights = self.scores(q, k, memory if self.small else None)
         highest = _shift(weights)
         np.exp(weights, out=weights)
         total = weights @ filled(weights.shape[-1], 1.0, weights.dtype)  # BLAS adds up faster than NumPy's reductions
         if self.small:
             weights /= total
-            self.weights = weights
-            np.matmul(weights, self.v[part], out=self.mixed[part])
+            np.matmul(weights, v, out=mixed)
             return
-        self.drop(weights, part)
-        np.matmul(weights, self.v[part], out=self.mixed[part])
-        self.mixed[part] /= total
+        self.drop(weights, kept)
+        np.matmul(weights, v, out=mixed)
+        mixed /= total
         np.log(total, out=total)
-        np.add(total, highest, out=self.logsums[part])
+        np.add(total, highest, out=memory)
 
     def backward(
-        self, part: slice, given: np.ndarray, q_grad: np.ndarray, k_grad: np.ndarray, v_grad: np.ndarray
+        self,
+        grad: np.ndarray,
+        q_grad: np.ndarray,
+        k_grad: np.ndarray,
+        v_grad: np.ndarray,
+        q: np.ndarray,
+        k: np.ndarray,
+        v: np.ndarray,
+        mixed: np.ndarray,
+        memory: np.ndarray,
+        kept: np.ndarray | None = None,
     ) -> None:
-        weights = self.weights if self.weights is not None else self.again(part)
-        change = given[part] @ self.v[part].swapaxes(-1, -2)  # of the weights
-        self.drop(change, part)
-        change -= np.vecdot(given[part], self.mixed[part])[..., None]
+        """Fill the gradients of q, k and v from that of `mixed`."""
+        weights = memory if self.small else self.again(q, k, memory)
+        change = grad @ v.swapaxes(-1, -2)  # of the weights
+        self.drop(change, kept)
+        change -= np.vecdot(grad, mixed)[..., None]
         change *= weights
-        self.drop(weights, part)
-        np.matmul(weights.swapaxes(-1, -2), given[part], out=v_grad[part])
+        self.drop(weights, kept)
+        np.matmul(weights.swapaxes(-1, -2), grad, out=v_grad)
         change *= self.scale  # of the scores
-        np.matmul(change, self.k[part], out=q_grad[part])
-        np.matmul(change.swapaxes(-1, -2), self.q[part], out=k_grad[part])
+        np.matmul(change, k, out=q_grad)
+        np.matmul(change.swapaxes(-1, -2), q, out=k_grad)
 
-    def scores(self, part: slice) -> np.ndarray:
+    def scores(self, q: np.ndarray, k: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Q K^T times scale, -inf above the diagonal: (b, H, Tq, D) @ (b, H, D, Tk) -> (b, H, Tq, Tk)."""
-        scores = self.q[part] @ self.k[part].swapaxes(-1, -2)
+        scores = np.matmul(q, k.swapaxes(-1, -2), out=out)
         scores *= self.scale
         if self.forbidden is not None:
             scores += self.forbidden
         return scores
 
-    def again(self, part: slice) -> np.ndarray:
+    def again(self, q: np.ndarray, k: np.ndarray, logsums: np.ndarray) -> np.ndarray:
         """The weights, from the scores and the logarithms of their sums."""
-        weights = self.scores(part)
-        weights -= self.logsums[part]
+        weights = self.scores(q, k)
+        weights -= logsums
         return np.exp(weights, out=weights)
 
-    def drop(self, numbers: np.ndarray, part: slice) -> None:
-        if self.kept is not None:
-            numbers *= self.kept[part]
+    def drop(self, numbers: np.ndarray, kept: np.ndarray | None) -> None:
+        if kept is not None:
+            numbers *= kept
             numbers *= self.kept_scale
 
 
@@ -126,23 +142,12 @@ def _shift(scores: np.ndarray) -> np.ndarray | float:
     Mostly no score is large, and then nothing is taken: that is much faster to find out. A row holds the score of the
     token itself, which no mask forbids.
     """
-    own = np.diagonal(scores, scores.shape[-1] - scores.shape[-2], axis1=-2, axis2=-1)
+    own = scores.diagonal(scores.shape[-1] - scores.shape[-2], axis1=-2, axis2=-1)
     if scores.max(initial=0.0) < SAFE and own.min(initial=0.0) > -SAFE:  # not if one is NaN
         return 0.0
     highest = scores.max(axis=-1, keepdims=True)
     scores -= highest
     return highest
-
-
-def _share_sequences(work: Callable[[slice], object], batch: int, table: int, each: int) -> None:
-    """`work(part)` for groups of sequences whose tables of weights, of `table` numbers each, fit the cache.
-
-    `each` is how many multiplications a weight takes, as `share` counts them.
-    """
-    if one_block(batch * table):
-        work(slice(0, batch))
-    else:
-        share([partial(work, part) for part in blocks(batch, table)], batch * table * each)
 
 
 @lru_cache(maxsize=4)

@@ -57,8 +57,7 @@ def table_of(*forms: Form) -> dict[type, Form]:
 def known(layers: Iterable[Any], forms: Forms) -> bool:
     """True if the layers and all inside them have forms, and nobody has replaced a method of one."""
     waiting, seen, used = list(layers), set(), set()
-    while waiting:
-        layer = waiting.pop()
+    for layer in waiting:  # which grows
         if id(layer) in seen:  # shared, or inside itself
             continue
         seen.add(id(layer))
@@ -82,8 +81,8 @@ class Pass:
     def __init__(self, forms: Forms) -> None:
         self.forms = forms
         self.recording = Tensor.recording()
-        self.parameters: dict[int, Tensor] = {}  # by id, as the gradients
-        self.gradients: dict[int, np.ndarray] = {}
+        self.parameters: list[Tensor | None] = []  # those of each kernel; one that is used twice stands here twice
+        self.gradients: dict[int, np.ndarray] = {}  # by the id of the parameter
         self.generators: dict[int, np.random.Generator] = {}  # what stands for a layer's own, by the id of that
 
     def layer(self, layer: Any, x: np.ndarray) -> tuple[np.ndarray, Backward]:
@@ -111,27 +110,20 @@ class Pass:
         A parameter that is missing is None for the kernel too.
         """
         result, kernel_backward = kernel(x, *[None if each is None else each.data for each in parameters], **settings)
-        for each in parameters:
-            if each is not None:
-                self.parameters[id(each)] = each
+        self.parameters += parameters
 
         def backward(grad: np.ndarray) -> np.ndarray:
             x_grad, *found = kernel_backward(grad)
             for parameter, gradient in zip(parameters, found, strict=True):
                 if parameter is not None:
-                    self.note(parameter, gradient)
+                    if gradient.shape != parameter.data.shape:
+                        gradient = unbroadcast(gradient, parameter.shape)
+                    number = id(parameter)
+                    earlier = self.gradients.get(number)
+                    self.gradients[number] = gradient if earlier is None else earlier + gradient
             return x_grad
 
         return result, backward
-
-    def note(self, parameter: Tensor, gradient: np.ndarray) -> None:
-        """Add a gradient, in a new array, to what was noted for this parameter."""
-        if gradient.shape != parameter.data.shape:
-            gradient = unbroadcast(gradient, parameter.shape)
-        number = id(parameter)
-        if number in self.gradients:
-            gradient = self.gradients[number] + gradient
-        self.gradients[number] = gradient
 
     def generator(self, own: np.random.Generator) -> np.random.Generator:
         """The generator to draw from."""
@@ -154,18 +146,19 @@ def through(layers: Sequence[Layer], forms: Forms, x: Tensor, halves: bool = Fal
     done = run_apart([partial(each.layers, layers, x.data[part]) for each, part in zip(passes, parts, strict=True)])
     results, backwards = zip(*done, strict=True)
     out = Tensor(np.concatenate(results) if halves else results[0])
+    parameters = {id(each): each for each in passes[0].parameters if each is not None}
 
     def gradient_fn() -> None:
         given = out.received
         grads = run_apart([partial(each, given[part]) for each, part in zip(backwards, parts, strict=True)])
         for each in passes:
             for number, gradient in each.gradients.items():
-                if each.parameters[number].differentiable:
-                    each.parameters[number].receive(gradient)
+                if parameters[number].differentiable:
+                    parameters[number].receive(gradient)
         if x.differentiable:
             x.receive(np.concatenate(grads))  # a copy: a gradient that came all the way unchanged is not ours
 
-    return out.attach(gradient_fn, (x, *passes[0].parameters.values()))
+    return out.attach(gradient_fn, (x, *parameters.values()))
 
 
 def _generators(layers: Sequence[Layer]) -> dict[int, np.random.Generator]:

@@ -28,7 +28,8 @@ def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> tuple[
         weight_grad = product(rows.T, grad)
         if bias is None:
             return x_grad, weight_grad, None
-        return x_grad, weight_grad, ones(len(grad), grad.dtype).dot(grad)[(None,) * (bias.ndim - 1)]
+        bias_grad = ones(len(grad), grad.dtype).dot(grad)
+        return x_grad, weight_grad, bias_grad if bias.ndim < 2 else bias_grad.reshape(1, outputs)
 
     return y.reshape(*x.shape[:-1], outputs), backward
 

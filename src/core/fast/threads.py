@@ -102,9 +102,14 @@ def one_block(numbers: int) -> bool:
     return numbers <= BLOCK
 
 
-def share_blocks(work: Callable[..., Any], *arrays: np.ndarray, passes: int = 8) -> list[Any]:
-    """`work(*pieces)` for all blocks of rows of arrays that have equally many; the results, in order."""
-    rows, numbers = len(arrays[0]), arrays[0].size
+def share_blocks(work: Callable[..., Any], *arrays: np.ndarray, passes: int = 8, width: int | None = None) -> list[Any]:
+    """`work(*pieces)` for all blocks of rows of arrays that have equally many; the results, in order.
+
+    `width` is how many numbers `work` has in hand for each row, those of the first array unless it is given, `passes`
+    how often it goes through them.
+    """
+    rows = len(arrays[0])
+    numbers = arrays[0].size if width is None else rows * width
     if one_block(numbers):
         return [work(*arrays)]
     parts = list(blocks(rows, numbers // rows))
