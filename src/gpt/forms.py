@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core import Dropout, Tensor
+from ..core import Dropout, Linear, Tensor
 from ..core.fast import forms as core_forms
 from ..core.fast.attention import causal_attention
 from ..core.fast.layers import Backward, Form, Pass, table_of
@@ -60,9 +60,7 @@ def _shared_table(x: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, KernelB
 
 
 def _attention(layer: GPTAttention, x: np.ndarray, one_pass: Pass) -> tuple[np.ndarray, Backward]:
-    query, query_backward = one_pass.layer(layer.query, x)
-    key, key_backward = one_pass.layer(layer.key, x)
-    value, value_backward = one_pass.layer(layer.value, x)
+    (query, key, value), x_backward = core_forms.linears_of([layer.query, layer.key, layer.value], x, one_pass)
     turns = None
     if isinstance(layer, RotaryAttention):
         if query.shape[-1] % (2 * layer.heads) or key.shape != query.shape:
@@ -78,10 +76,7 @@ def _attention(layer: GPTAttention, x: np.ndarray, one_pass: Pass) -> tuple[np.n
         query_grad, key_grad, value_grad = mixed_backward(result_backward(grad))
         if turns is not None:
             query_grad, key_grad = turn(query_grad, turns.conj()), turn(key_grad, turns.conj())
-        x_grad = query_backward(query_grad)
-        x_grad += key_backward(key_grad)
-        x_grad += value_backward(value_grad)
-        return x_grad
+        return x_backward((query_grad, key_grad, value_grad))
 
     return result, backward
 
@@ -123,8 +118,9 @@ def _parts_of_block(layer: GPTTransformer) -> list:
     return [layer.attention_norm, layer.attention, layer.feed_forward_norm, layer.feed_forward]
 
 
-def _shows_nothing(layer: GPTAttention) -> bool:
-    return type(layer.dropout) is Dropout and not layer.keep_weights
+def _as_built(layer: GPTAttention) -> bool:
+    linear = type(layer.query) is type(layer.key) is type(layer.value) is Linear
+    return linear and type(layer.dropout) is Dropout and not layer.keep_weights
 
 
 FORMS = core_forms.FORMS | table_of(
@@ -132,8 +128,8 @@ FORMS = core_forms.FORMS | table_of(
     Form(LearnedPositions, _learned_positions, lambda layer: [layer.table]),
     Form(PositionalEncoding, core_forms.on_tensors),
     Form(GPTOutput, _output, lambda layer: [] if layer.linear is None else [layer.linear]),
-    Form(GPTAttention, _attention, _parts_of_attention, _shows_nothing),
-    Form(RotaryAttention, _attention, _parts_of_attention, _shows_nothing),
+    Form(GPTAttention, _attention, _parts_of_attention, _as_built),
+    Form(RotaryAttention, _attention, _parts_of_attention, _as_built),
     Form(GPTFeedForward, _feed_forward, _parts_of_network),
     Form(GPTTransformer, _block, _parts_of_block),
     Form(BareTransformer, _bare_block, lambda layer: [layer.attention, layer.feed_forward]),

@@ -17,7 +17,7 @@ from .embedding import embedding
 from .gelu import gelu_tanh
 from .layer_norm import layer_norm
 from .layers import Backward, Form, Pass, table_of
-from .linear import linear
+from .linear import linear, linears
 
 
 def _embedding(layer: Embedding, x: np.ndarray, one_pass: Pass) -> tuple[np.ndarray, Backward]:
@@ -29,6 +29,14 @@ def _linear(layer: Linear, x: np.ndarray, one_pass: Pass) -> tuple[np.ndarray, B
     if x.shape[-1] != layer.weight.shape[0]:
         layer.forward(Tensor(x))  # raises, and says why
     return one_pass.kernel(linear, x, layer.weight, layer.bias)
+
+
+def linears_of(layers: list[Linear], x: np.ndarray, one_pass: Pass) -> tuple[tuple[np.ndarray, ...], Backward]:
+    """The results of several linear layers of one x; the backward function takes the gradients of them all."""
+    for layer in layers:
+        if x.shape[-1] != layer.weight.shape[0]:
+            layer.forward(Tensor(x))  # raises, and says why
+    return one_pass.kernel(linears, x, *[each for layer in layers for each in (layer.weight, layer.bias)])
 
 
 def _layer_norm(layer: LayerNorm, x: np.ndarray, one_pass: Pass) -> tuple[np.ndarray, Backward]:

@@ -22,7 +22,7 @@ from ..layer import Composite, Layer
 from ..tensor import Tensor
 from .threads import prepare, run_apart
 
-Backward = Callable[[np.ndarray], np.ndarray]  # from the gradient of a result to that of what went in
+Backward = Callable[[Any], np.ndarray]  # from the gradient of a result to that of what went in
 
 
 class Form:
@@ -58,9 +58,6 @@ def known(layers: Iterable[Any], forms: Forms) -> bool:
     """True if the layers and all inside them have forms, and nobody has replaced a method of one."""
     waiting, seen, used = list(layers), set(), set()
     for layer in waiting:  # which grows
-        if id(layer) in seen:  # shared, or inside itself
-            continue
-        seen.add(id(layer))
         form = forms.get(type(layer))
         if form is None or not form.names.isdisjoint(layer.__dict__):
             return False
@@ -70,7 +67,8 @@ def known(layers: Iterable[Any], forms: Forms) -> bool:
                 return False
         if form.fits and not form.fits(layer):
             return False
-        if form.parts:
+        if form.parts and id(layer) not in seen:  # it may be shared, or inside itself
+            seen.add(id(layer))
             waiting += form.parts(layer)
     return True
 
@@ -104,7 +102,7 @@ class Pass:
 
         return x, all_backward
 
-    def kernel(self, kernel: Any, x: np.ndarray, *parameters: Any, **settings: Any) -> tuple[np.ndarray, Backward]:
+    def kernel(self, kernel: Any, x: np.ndarray, *parameters: Any, **settings: Any) -> tuple[Any, Backward]:
         """The result of a kernel (see operation.py), and a backward function that notes the parameters' gradients.
 
         A parameter that is missing is None for the kernel too.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +34,22 @@ def linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> tuple[
         return x_grad, weight_grad, bias_grad if bias.ndim < 2 else bias_grad.reshape(1, outputs)
 
     return y.reshape(*x.shape[:-1], outputs), backward
+
+
+def linears(x: np.ndarray, *parameters: np.ndarray | None) -> tuple[tuple[np.ndarray, ...], KernelBackward]:
+    """Several linear layers of one x, given as weight, bias, weight, bias and so on: a result for each."""
+    pairs: Any = zip(parameters[::2], parameters[1::2], strict=True)
+    results, backwards = zip(*[linear(x, weight, bias) for weight, bias in pairs], strict=True)
+
+    def backward(grads: Sequence[np.ndarray], _: bool = True) -> tuple[np.ndarray | None, ...]:
+        x_grad, *found = backwards[0](grads[0])
+        for each, grad in zip(backwards[1:], grads[1:], strict=True):
+            more, *others = each(grad)
+            x_grad += more
+            found += others
+        return x_grad, *found
+
+    return results, backward
 
 
 def shared_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
