@@ -23,7 +23,7 @@ from .forms import FORMS
 from .output import GPTOutput
 from .positions import LearnedPositions
 
-HALVED_FROM = 60_000_000  # multiplications in one block on its way forward; with less, two threads save too little
+HALVED_FROM = 40_000_000  # multiplications in one block on its way forward; with less, two threads save too little
 
 
 class GPT(Composite):
