@@ -131,6 +131,8 @@ class Composite(Layer):
     Composite(33 parameters)
     """
 
+    _named: Sequence[Layer] = ()  # those of the list that are, or have been, attributes as well
+
     def __init__(self, layers: Sequence[Layer]):
         layers = list(layers)
         for layer in layers:
@@ -138,7 +140,7 @@ class Composite(Layer):
                 raise TypeError(f"Composite takes layers, got {type(layer).__name__}: make it a subclass of Layer")
         attributes = {id(item) for _, item in _walk(self)}
         self.layers = layers
-        self._named = [layer for layer in layers if id(layer) in attributes]  # those that have a name as well
+        self._named = [layer for layer in layers if id(layer) in attributes]
         forgotten = self.unlisted()
         if forgotten:
             raise ValueError(f"{type(self).__name__} has layers that are not in its list: add {', '.join(forgotten)}")
