@@ -73,3 +73,21 @@ def test_lists_arrays_and_tensors_are_data(data):
 def test_batches_are_numbered_from_zero(index):
     with pytest.raises(IndexError, match=f"there are 3 batches, numbered from 0, got {index}"):
         Numbers(3)[index]
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_a_batch_can_be_changed_without_changing_the_data(shuffle, dtype):
+    class Numbers(Dataset):
+        def load(self):
+            x = np.arange(8).astype(dtype)
+            self.train_data = self.test_data = (x, x)
+
+    data = Numbers(batch_size=4, shuffle=shuffle)
+    x, y = data[0]
+    before = x.data.copy()
+    x.data += 100
+    y.data += 100
+    again = data[0]
+    np.testing.assert_array_equal(again[0].data, before)
+    np.testing.assert_array_equal(again[1].data, before)

@@ -347,3 +347,10 @@ def test_floats_do_not_go_into_integers():
         ids.data = [1.7, 2.9]
     ids.data = [3, 4]
     assert ids.data.tolist() == [3, 4]
+
+
+def test_no_grad_and_plain_may_stand_inside_themselves():
+    with Tensor.no_grad(), plain():
+        with Tensor.no_grad(), plain():
+            pass
+        assert not Tensor.recording() and not is_on()

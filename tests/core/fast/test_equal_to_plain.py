@@ -18,7 +18,7 @@ from src.core import (
     Tensor,
     scaled_dot_product_attention,
 )
-from src.core.fast import gelu, is_on, plain, threads
+from src.core.fast import attention, gelu, is_on, plain, threads
 from src.core.fast.attention import causal_attention
 from src.gpt import GPT, BareTransformer, GPTAttention, GPTLoss, GPTTrainer
 
@@ -548,3 +548,18 @@ def test_products_are_shared_where_that_is_worth_it(monkeypatch):
     shared.clear()
     start(Linear(8, 700)(Tensor(np.ones((3, 8))))).backward()
     assert [parts for parts, _ in shared] == [4, 1, 4] and {work for _, work in shared} == {3 * 8 * 700}
+
+
+def test_attention_takes_so_many_sequences_at_a_time_that_their_weights_fit_a_block(monkeypatch, rng):
+    monkeypatch.setattr(threads, "BLOCK", 2 * 4 * 10 * 10)  # weights of two sequences, but numbers of more
+    seen = []
+
+    def watched(method):
+        return lambda self, *arrays: seen.append(len(arrays[0])) or method(self, *arrays)
+
+    for name in ("forward", "backward"):
+        monkeypatch.setattr(attention._Attention, name, watched(getattr(attention._Attention, name)))
+    query, key, value = rng.standard_normal((3, 5, 10, 8))
+    result, backward = causal_attention(query, key, value, 4)
+    backward(result)
+    assert sorted(seen) == [1, 1, 2, 2, 2, 2]
