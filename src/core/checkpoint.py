@@ -6,7 +6,6 @@ and plain numbers and cannot run code. Chapter 10 uses it.
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import os
@@ -22,7 +21,6 @@ from .optimizer import Optimizer
 DTYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64, "BOOL": np.bool_}
 CODES = {np.dtype(dtype): code for code, dtype in DTYPES.items()}
 MAX_HEADER = 100_000_000  # bytes; the limit of the format
-_calls = itertools.count()
 
 
 def save_checkpoint(
@@ -113,10 +111,10 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}, make it first")
-    # Of this call alone, other threads have others; opened in the ordinary way, for ordinary permissions.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{next(_calls)}")
+    # A name that no other call has, in whatever thread; opened in the ordinary way, for ordinary permissions.
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from typing import Any
+
 import numpy as np
 
 from .layer import Layer
-from .random import choose_generator
+from .random import choose_generator, default_generator
 from .tensor import Tensor
 
 
@@ -24,6 +27,12 @@ class Dropout(Layer):
     def __init__(self, rate: float, generator: np.random.Generator | None = None):
         self.rate = check_rate(rate)
         self.generator = choose_generator(generator)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Dropout:
+        memo[id(default_generator())] = default_generator()  # a copy draws from it, too, and `seed` reaches the copy
+        copied = memo[id(self)] = object.__new__(type(self))
+        vars(copied).update(deepcopy(vars(self), memo))
+        return copied
 
     def forward(self, x: Tensor) -> Tensor:
         kept = self.draw(x.shape)

@@ -119,7 +119,7 @@ class Gradient(np.ndarray):
         return repr(np.asarray(self))
 
 
-HIDDEN = 1e-3  # of the gradient: what rounding may hide at most
+HIDDEN = 1e-3  # what rounding may hide at most, of a gradient of 1 or more
 
 
 def check_gradients(
@@ -161,7 +161,7 @@ def check_gradients(
 def _largest_error(number: int, analytic: np.ndarray, numeric: np.ndarray, rounding: float, tolerance: float) -> float:
     both = np.abs([analytic, numeric])
     size = both.max(where=np.isfinite(both), initial=0.0) or 1.0  # all zero: any size will do
-    if rounding > HIDDEN * size:
+    if rounding > HIDDEN * max(size, 1.0):
         raise ValueError(
             f"input {number}: rounding of so large an output could hide a wrong gradient: make the output smaller, "
             "by fewer elements or without its constant part"

@@ -119,7 +119,7 @@ class Variable:
         values = np.asarray(values)
         if values.shape != self.shape:
             raise ValueError(f"this tensor has shape {self.shape}, got data of shape {values.shape}: make a new Tensor")
-        if not np.can_cast(values.dtype, self.dtype, "same_kind"):
+        if values.dtype.kind == "f" and self.dtype.kind != "f":
             raise TypeError(f"this tensor holds {self.dtype}, got data of {values.dtype}: make a new Tensor")
         self._storage.data[...] = values
 

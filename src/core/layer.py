@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from .random import default_generator
 from .tensor import Tensor
 
 
@@ -43,10 +41,15 @@ class Layer:
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Each parameter once, with a name such as "blocks.0.attention.query.weight", in the order of the attributes.
 
-        The name is also written into the tensor, where error messages find it, unless a model that this layer is a part
-        of has written its longer name. Raises ValueError when two parameters get the same name, as those under the keys
-        1 and "1" of a dictionary do.
+        The name is also written into the tensor, where error messages find it. Raises ValueError when two parameters
+        get the same name, as those under the keys 1 and "1" of a dictionary do.
         """
+        for name, tensor in self._named_parameters():
+            tensor.name = name
+            yield name, tensor
+
+    def _named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """The same, without writing names."""
         seen: set[int] = set()
         named: dict[str, Tensor] = {}
         for name, item in _walk(self):
@@ -58,8 +61,6 @@ class Layer:
                     )
                 seen.add(id(item))
                 named[name] = item
-                if not (item.name or "").endswith(f".{name}"):  # a part asked by itself does not shorten the name
-                    item.name = name
                 yield name, item
 
     @property
@@ -109,59 +110,46 @@ class Layer:
         for name, tensor in parameters.items():
             tensor.data = state[name]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
-        memo[id(default_generator())] = default_generator()  # a copy draws from it, too, and `seed` reaches the copy
-        copied = memo[id(self)] = object.__new__(type(self))
-        vars(copied).update(deepcopy(vars(self), memo))
-        return copied
-
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({sum(tensor.data.size for tensor in self.parameters):,} parameters)"
+        count = sum(tensor.data.size for _, tensor in self._named_parameters())
+        return f"{type(self).__name__}({count:,} parameters)"
 
 
 class Composite(Layer):
     """A layer made of layers, applied one after the other unless a subclass defines `forward`.
 
     A subclass that keeps layers as attributes lists them all: one that is forgotten raises ValueError, anything that
-    is not a layer TypeError. An attribute that is replaced later counts at once for a `forward` that uses it; without
-    such a `forward` the list is what computes, and calling raises RuntimeError until the new layer is in it.
+    is not a layer TypeError. Assigning another layer to such an attribute puts it into `layers`, too; an element of a
+    list of one's own is replaced in both.
 
     >>> from src.core import Linear, ReLU
     >>> Composite([Linear(2, 8), ReLU(), Linear(8, 1)])
     Composite(33 parameters)
     """
 
-    _named: Sequence[Layer] = ()  # those of the list that are, or have been, attributes as well
-
     def __init__(self, layers: Sequence[Layer]):
         layers = list(layers)
         for layer in layers:
             if not isinstance(layer, Layer):
                 raise TypeError(f"Composite takes layers, got {type(layer).__name__}: make it a subclass of Layer")
-        attributes = {id(item) for _, item in _walk(self)}
         self.layers = layers
-        self._named = [layer for layer in layers if id(layer) in attributes]
-        forgotten = self.unlisted()
+        listed = {id(inner) for layer in layers for inner in layer.layers_within()}
+        forgotten = [name for name, item in _walk(self) if name and isinstance(item, Layer) and id(item) not in listed]
         if forgotten:
             raise ValueError(f"{type(self).__name__} has layers that are not in its list: add {', '.join(forgotten)}")
 
-    def unlisted(self) -> list[str]:
-        """The names of layers that are attributes but neither in the list nor inside a layer of it."""
-        holders = [value for value in vars(self).values() if isinstance(value, Layer | list | tuple | dict)]
-        known = [self.layers, self._named, *self.layers]
-        if all(any(value is each for each in known) for value in holders):  # the usual case, quickly
-            return []
-        listed = {id(inner) for layer in self.layers for inner in layer.layers_within()}
-        return [name for name, item in _walk(self) if name and isinstance(item, Layer) and id(item) not in listed]
+    def __setattr__(self, name: str, value: Any) -> None:
+        before, layers = vars(self).get(name), vars(self).get("layers")
+        super().__setattr__(name, value)
+        if not (isinstance(before, Layer) and isinstance(value, Layer) and isinstance(layers, list)):
+            return
+        if all(other is not before for other in vars(self).values()):  # it may have a second name
+            layers[:] = [value if layer is before else layer for layer in layers]
 
     def forward(self, x: Any) -> Any:
-        kind = type(self).__name__
         if "layers" not in vars(self):
-            raise RuntimeError(f"{kind} has no list of layers: end its __init__ with super().__init__([...])")
-        if replaced := self.unlisted():
-            raise RuntimeError(
-                f"{kind} computes with its list of layers, where {replaced[0]} is not: put it into .layers"
-            )
+            name = type(self).__name__
+            raise RuntimeError(f"{name} has no list of layers: end its __init__ with super().__init__([...])")
         for layer in self.layers:
             x = layer(x)
         return x
@@ -183,24 +171,6 @@ def _walk(item: Any, name: str = "", seen: set[int] | None = None) -> Iterator[t
     seen.add(id(item))
     if isinstance(item, Layer):
         yield name, item
-    inside = _inside(item)
+    inside = vars(item) if isinstance(item, Layer) else item if isinstance(item, dict) else dict(enumerate(item))
     for key, value in inside.items():
         yield from _walk(value, f"{name}.{key}" if name else str(key), seen)
-
-
-def _inside(item: Layer | list | tuple | dict) -> Mapping[Any, Any]:
-    """What a layer or a container holds. Of the list of a Composite, only what has no name of its own: a layer with a
-    name counts as long as the attribute holds it.
-    """
-    if isinstance(item, Composite) and "_named" in vars(item):
-        named = {id(layer) for layer in item._named}
-        inside: dict[str, Any] = {}
-        for key, value in vars(item).items():
-            if key == "layers":
-                inside |= {f"layers.{place}": each for place, each in enumerate(value) if id(each) not in named}
-            elif key != "_named":
-                inside[key] = value
-        return inside
-    if isinstance(item, Layer):
-        return vars(item)
-    return item if isinstance(item, dict) else dict(enumerate(item))

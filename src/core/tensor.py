@@ -156,7 +156,7 @@ class Tensor(Variable):
         >>> Tensor(np.zeros((2, 3, 4))).transpose((0, 2, 1)).shape
         (2, 4, 3)
         """
-        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        axes = axes[0] if len(axes) == 1 and np.ndim(axes[0]) else axes
         order = [axis + self.ndim if axis < 0 else axis for axis in axes]
         if sorted(order) != list(range(self.ndim)):
             raise ValueError(f"a tensor of {self.ndim} axes needs each of 0 to {self.ndim - 1} once, got {tuple(axes)}")

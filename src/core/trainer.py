@@ -62,8 +62,12 @@ class Trainer:
         self.model.train()
         losses = []
         for batch in islice(self._batches(dataset, epochs), max_steps):
-            losses.append(self.train_step(*batch, scheduler))
-            self.position += 1
+            steps = self.steps
+            try:
+                losses.append(self.train_step(*batch, scheduler))
+            except BaseException:
+                self.position -= self.steps == steps  # the batch was not learned from: it is the next one again
+                raise
         return losses
 
     def _batches(self, dataset: Dataset, epochs: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -76,7 +80,8 @@ class Trainer:
                 dataset.train()
                 self._dataset, self._order, self.position = dataset, dataset.order, 0
             while self.position < len(dataset):
-                yield dataset[self.position]  # `train` counts on, after the step
+                self.position += 1
+                yield dataset[self.position - 1]
 
     def train_step(self, feature: Tensor, label: Tensor, scheduler: WarmupCosineScheduler | None = None) -> float:
         """One step: forward, backward, clip the gradient norm at 1, update. Returns the loss before the update."""

@@ -29,6 +29,10 @@ class LayerCache:
 
     def append(self, key: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`extend` for plain arrays."""
+        if key.shape[-2] != value.shape[-2]:
+            raise ValueError(
+                f"keys are of {key.shape[-2]} and values of {value.shape[-2]} tokens: append both for the same"
+            )
         stop = self.length + key.shape[-2]
         if stop > self.context_size:
             raise ValueError(f"the cache holds {self.context_size} tokens, got {stop}: crop the input and start anew")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from src.core import Tensor, check_gradients
+from src.core import Softmax, Tensor, check_gradients
 from src.core.gradient import Gradient, unbroadcast
 
 
@@ -288,3 +288,9 @@ def test_an_output_whose_rounding_could_hide_an_error_is_refused():
 
     with Tensor.precision(np.float64), pytest.raises(ValueError, match="could hide a wrong gradient"):
         check_gradients(wrong, Tensor([1.0, 2.0]))
+
+
+def test_a_gradient_that_is_zero_by_mathematics_is_checked():
+    with Tensor.precision(np.float64):
+        x, b = Tensor(np.arange(6.0).reshape(2, 3)), Tensor(np.ones((2, 1)))
+        assert check_gradients(lambda x, b: Softmax()(x + b), x, b) < 1e-6

@@ -373,3 +373,31 @@ def test_evaluation_leaves_out_the_rest_that_drop_last_leaves_out():
     x, y = data.test_data
     expected = np.mean((x[:4] @ trainer.model.layers[1].weight.data - y[:4]) ** 2)
     assert trainer.evaluate(data) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_step_that_was_taken_is_not_taken_again(tmp_path):
+    """A step of one's own may save, or stop, after the usual one."""
+    saved, runs = tmp_path / "run", []
+    for stop in (False, True):
+        seed(0)
+        trainer, data = build(), Pairs(5)
+        usual, losses = trainer.train_step, []
+
+        def step(feature, label, scheduler=None, trainer=trainer, data=data, usual=usual, stop=stop, losses=losses):
+            losses.append(usual(feature, label, scheduler))
+            if trainer.steps == 2:
+                trainer.save(saved, data)
+                if stop:
+                    raise KeyboardInterrupt
+            return losses[-1]
+
+        trainer.train_step = step
+        if stop:
+            with pytest.raises(KeyboardInterrupt):
+                trainer.train(data, 1)
+        trainer.train(data, 1)
+        runs.append(losses)
+    assert len(runs[0]) == 4 and runs[0] == runs[1]
+    again = build()
+    again.load(saved, data)
+    assert again.train(data, 1) == runs[0][2:]

@@ -313,6 +313,8 @@ def test_a_cache_refuses_more_tokens_than_it_holds_and_others_than_those_before(
             cache.append(other, other)
         with pytest.raises(ValueError, match=r"values of shape"):
             cache.append(one, other)
+    with pytest.raises(ValueError, match="keys are of 1 and values of 2 tokens"):
+        LayerCache(4).append(one, np.ones((1, 1, 2, 4)))
     assert cache.append(one, one)[0].shape == (1, 1, 2, 4)
     with pytest.raises(ValueError, match="the cache holds 2 tokens, got 3"):
         cache.append(one, one)

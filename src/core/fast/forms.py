@@ -89,10 +89,5 @@ FORMS = table_of(
     Form(ReLU, on_tensors),
     Form(Softmax, on_tensors),
     Form(Dropout, _dropout),
-    Form(
-        Composite,
-        _composite,
-        parts=lambda layer: layer.layers,
-        fits=lambda layer: "layers" in vars(layer) and not layer.unlisted(),
-    ),
+    Form(Composite, _composite, parts=lambda layer: layer.layers, fits=lambda layer: "layers" in vars(layer)),
 )
