@@ -223,3 +223,12 @@ def test_equality_is_elementwise_and_constant():
 def test_a_tensor_in_a_set_or_dictionary_is_itself():
     a, b = Tensor([1.0, 2.0]), Tensor([1.0, 2.0])
     assert len({a, b, a}) == 2 and {a: 1, b: 2}[b] == 2 and a in {a} and b not in {a}
+
+
+def test_axes_are_given_as_numbers_or_as_one_tuple():
+    x = Tensor(np.arange(24.0).reshape(2, 3, 4))
+    for axes in ((2, 0, 1), (-1, 0, 1), tuple(np.array([2, 0, 1]))):
+        np.testing.assert_array_equal(x.transpose(*axes).data, x.data.transpose(2, 0, 1))
+        np.testing.assert_array_equal(x.transpose(axes).data, x.data.transpose(2, 0, 1))
+    for axes in ((0,), ((0,),), (np.int64(0),)):
+        assert Tensor([1.0, 2.0]).transpose(*axes).shape == (2,)
