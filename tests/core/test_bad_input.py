@@ -286,7 +286,7 @@ BAD = {
     "a seed with a fraction": (lambda: seed(1.0), TypeError, "an integer such as 0, got 1.0"),
     "a seed that is a truth": (lambda: seed(True), TypeError, "an integer such as 0, got True"),
     "a checkpoint that is not there": (lambda: load_checkpoint("/nowhere/run"), FileNotFoundError, "/nowhere/run"),
-    "a folder that is not there": (lambda: save_checkpoint("/nowhere/run", Linear(1, 1)), FileNotFoundError, "/nowhere/"),
+    "a folder that is not there": (lambda: save_checkpoint("/nowhere/run", Linear(1, 1)), FileNotFoundError, "no folder /nowhere, make it first"),
     # the language model
     "heads that do not divide the channels": (lambda: GPTAttention(6, heads=4), ValueError, "4 heads cannot share 6 channels"),
     "no heads": (lambda: gpt(heads=0), ValueError, "heads must be at least 1, got 0"),

@@ -16,7 +16,8 @@ def test_the_counter_counts():
 
 
 def test_both_tables_are_drawn_with_positions_as_rows():
-    left, right, *_ = heatmap_beside_counter(TABLE, 4).axes
+    left, right, *bars = heatmap_beside_counter(TABLE, 4).axes
+    assert [bar.get_xlabel() for bar in bars] == ["value of a wave", "value of a bit"]
     assert (left.get_ylabel(), left.get_xlabel(), right.get_xlabel()) == ("place", "channel", "bit")
     assert np.array_equal(left.collections[0].get_array().reshape(12, 6), TABLE)
     assert np.array_equal(right.collections[0].get_array().reshape(12, 4), binary_counter(12, 4))
