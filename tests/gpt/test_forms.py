@@ -267,6 +267,29 @@ def test_constants_get_no_gradient():
     assert not linear.weight.has_grad and linear.bias.has_grad
 
 
+@pytest.mark.parametrize(
+    ("find", "name"),
+    [
+        (lambda model: model.embedding.token, "weight"),
+        (lambda model: model.embedding.positions.table, "weight"),
+        (lambda model: model.blocks[0].attention.query, "bias"),
+        (lambda model: model.norm, "weight"),
+        (lambda model: model.norm, "bias"),
+        (lambda model: model.output, "table"),
+    ],
+)
+@pytest.mark.parametrize("halved_from", [1, 10**9])
+def test_any_parameter_may_be_made_a_constant(find, name, halved_from, monkeypatch):
+    monkeypatch.setattr("src.gpt.model.HALVED_FROM", halved_from)
+    model = build(tied=name == "table")
+    layer = find(model)
+    with Tensor.no_grad():
+        setattr(layer, name, Tensor(getattr(layer, name).data.copy()) * 1.0)
+    loss_and_gradients(model)
+    assert not getattr(layer, name).has_grad
+    assert all(parameter.has_grad for parameter in model.parameters)
+
+
 def test_the_second_half_draws_from_a_generator_that_the_first_one_gives(monkeypatch):
     monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
     model, alone = build(dropout=0.5), build(dropout=0.5)

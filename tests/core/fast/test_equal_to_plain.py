@@ -351,6 +351,13 @@ def test_a_gradient_given_away_is_not_shared():
     assert x.grad.tolist() == [2.0, 2.0, 2.0]
 
 
+@pytest.mark.parametrize("gradient", [np.ones(3), np.ones(3, dtype=np.float32).view(np.recarray)])
+def test_a_gradient_given_away_takes_the_type_of_the_tensor(gradient):
+    x = Tensor(np.zeros(3))
+    x.receive(gradient)
+    assert type(x.received) is np.ndarray and x.received.dtype == np.float32
+
+
 def test_parts_may_share_parts_again(monkeypatch):
     """A thread that hands over parts itself does not wait for a thread that waits for it."""
     monkeypatch.setattr(threads, "count", lambda: 2)
