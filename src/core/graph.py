@@ -40,8 +40,8 @@ class Record:
     def __init__(self, serial: int, gradient_fn: Callable[[], Any], used: tuple[Variable, ...]):
         self.serial = serial
         self.gradient_fn: Callable[[], Any] | None = gradient_fn
-        self.parents = tuple(variable._record for variable in used if isinstance(variable._record, Record))
-        self.read = tuple((variable._storage, variable._storage.version, variable.name) for variable in used)
+        self.parents = [variable._record for variable in used if isinstance(variable._record, Record)]
+        self.read = [(variable._storage, variable._storage.version, variable.name) for variable in used]
 
     def check(self) -> None:
         """Raise RuntimeError if this record was replayed before or what it used has changed since."""
@@ -57,7 +57,7 @@ class Record:
     def replay(self) -> None:
         """Send the gradient on to the parents, then let go of everything that was kept for it."""
         gradient_fn, self.gradient_fn = self.gradient_fn, None
-        self.parents = self.read = ()
+        self.parents, self.read = [], []
         if gradient_fn is None:  # a gradient_fn that was replayed before this one has called backward() itself
             raise RuntimeError(FREED)
         gradient_fn()
@@ -236,14 +236,12 @@ class Variable:
             if parent._record is REPLACED:
                 raise RuntimeError(REPLACED)
             dtype = parent._storage.data.dtype
-            if dtype.kind != "f":
-                continue
-            if dtype is not own and dtype != own:
+            if dtype is not own and dtype.kind == "f" and dtype != own:
                 raise TypeError(
                     f"{dtype} tensor of shape {parent.shape} used where results are {own}: "
                     f"work inside Tensor.precision(np.{dtype}), or build everything in one precision"
                 )
-            differentiable = differentiable or not isinstance(parent._record, str)
+            differentiable = differentiable or parent.differentiable
         return differentiable
 
     def backward(self, grad: Any = None) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .fast.adamw import Flat, adamw_step
+from .fast.adamw import Flat, adamw_step, scale
 from .fast.switch import is_on
 from .tensor import Tensor
 
@@ -49,7 +49,7 @@ class Optimizer:
         """
         if not max_norm > 0.0:
             raise ValueError(f"max_norm must be positive, got {max_norm}")
-        grads = [parameter.received for parameter in self.parameters if parameter.has_grad]
+        grads = self._received()
         total = 0.0
         for grad in grads:
             total += float(np.vdot(grad, grad))
@@ -57,9 +57,13 @@ class Optimizer:
             self._refuse_gradient()
         norm = math.sqrt(total)
         if norm > max_norm:
-            for grad in grads:
-                grad *= max_norm / norm
+            scale(grads, max_norm / norm)
         return norm
+
+    def _received(self) -> list[np.ndarray]:
+        """The gradients that there are: the arrays themselves."""
+        gradients = [parameter._storage.gradient for parameter in self.parameters]
+        return [gradient for gradient in gradients if gradient is not None]
 
     def _refuse_gradient(self) -> NoReturn:
         """Raise RuntimeError, naming the first gradient whose square is not finite, or else the largest."""
@@ -156,23 +160,24 @@ class AdamWOptimizer(Optimizer):
         self.steps = np.zeros(len(self.parameters), dtype=np.int64)
 
     def step(self) -> None:
-        if not (is_on() and self._alike()):
+        grads = self._received()
+        if not (is_on() and self._alike(len(grads))):
             super().step()
             return
         if self._changes is None:
             self._changes = Flat([parameter.data for parameter in self.parameters])
         settings = (self.lr, self.betas, self.eps, self.weight_decay, int(self.steps[0]) + 1)
-        adamw_step(self.parameters, self._means, self._squares, self._changes, *settings)
+        adamw_step(self.parameters, grads, self._means, self._squares, self._changes, *settings)
         self.steps += 1
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_changes"}
 
-    def _alike(self) -> bool:
+    def _alike(self, received: int) -> bool:
         """True if one formula holds for all parameters: each has a gradient, and as many steps as the others."""
         own = getattr(self.update, "__func__", None) is not UPDATE  # what another one does is not known here
         alike = self._means.joined and not own and (self.steps == self.steps[0]).all()
-        return bool(alike) and all([parameter.has_grad for parameter in self.parameters])
+        return bool(alike) and received == len(self.parameters)
 
     def update(self, index: int, parameter: Tensor) -> None:
         beta1, beta2 = self.betas

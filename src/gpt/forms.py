@@ -45,7 +45,9 @@ def _add_first_rows(x: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, Kerne
 
 
 def _output(layer: GPTOutput, x: np.ndarray, one_pass: Pass) -> tuple[np.ndarray, Backward]:
-    return one_pass.kernel(_shared_table, x, layer.table) if layer.linear is None else one_pass.layer(layer.linear, x)
+    if layer.linear is None:
+        return one_pass.kernel(_shared_table, x, layer.table)
+    return one_pass.layers([layer.linear], x)
 
 
 def _shared_table(x: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, KernelBackward]:

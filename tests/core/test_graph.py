@@ -161,7 +161,7 @@ def test_records_are_freed_while_backward_runs():
     record = y._record
     assert isinstance(record, Record) and record.gradient_fn is not None
     y.backward()
-    assert record.gradient_fn is None and record.parents == () and record.read == ()
+    assert record.gradient_fn is None and not record.parents and not record.read
 
 
 def test_a_second_branch_of_a_freed_graph_is_refused():

@@ -270,6 +270,25 @@ def test_a_copy_and_a_pickle_of_a_new_and_an_old_optimizer_step_on():
         np.testing.assert_array_equal(stepped(change), expected)
 
 
+def test_clipping_scales_each_float_type_by_the_number_itself():
+    """By one rounded to float32 float64 gradients would be scaled too roughly, and the other way round too finely."""
+    draws = np.random.default_rng(0).standard_normal((2, 50))
+    one = with_gradient(np.zeros(50), draws[0])
+    with Tensor.precision(np.float64):
+        other = with_gradient(np.zeros(50), draws[1])
+    expected = [tensor.grad.copy() for tensor in (one, other)]
+    norm = SGDOptimizer([one, other], 0.1).clip_grad_norm(0.3)
+    for tensor, grad in zip((one, other), expected, strict=True):
+        np.testing.assert_array_equal(tensor.grad, grad * (0.3 / norm))
+
+
+def test_the_rows_of_adamw_begin_with_a_line_of_the_cache():
+    optimizer = AdamWOptimizer([with_gradient(np.ones(5), np.ones(5)), with_gradient(np.ones((2, 3)), np.ones((2, 3)))])
+    optimizer.step()
+    for flat in (optimizer._means, optimizer._squares, optimizer._changes):
+        assert flat.row.size == 11 and flat.row.ctypes.data % 64 == 0
+
+
 def test_a_step_that_fails_is_not_counted(monkeypatch):
     def fail(*_):
         raise MemoryError

@@ -11,6 +11,8 @@ import numpy as np
 from ..tensor import Tensor
 from .threads import share_blocks
 
+LINE = 64  # bytes of a line of the cache: NumPy is a tenth faster on rows that begin with one
+
 
 class Flat:
     """Zeros in the shapes of some arrays, as pieces of one row of numbers: `row` (N,) and `pieces`.
@@ -21,7 +23,7 @@ class Flat:
 
     def __init__(self, like: Sequence[np.ndarray]):
         self.joined = len({array.dtype for array in like}) == 1
-        self.row = np.zeros(sum(array.size for array in like) if self.joined else 0, dtype=like[0].dtype)
+        self.row = _zeros(sum(array.size for array in like) if self.joined else 0, like[0].dtype)
         self.pieces = [np.zeros_like(array) for array in like]
         if self.joined:
             ends = np.cumsum([array.size for array in like])
@@ -38,8 +40,22 @@ class Flat:
                 self.pieces[place] = piece  # in the same list, which the optimizer holds as well
 
 
+def _zeros(count: int, dtype: np.dtype) -> np.ndarray:
+    """(count,), from the beginning of a line of the cache on."""
+    room = np.zeros(count * dtype.itemsize + LINE, dtype=np.uint8)
+    return np.ndarray(count, dtype, buffer=room, offset=-room.ctypes.data % LINE)
+
+
+def scale(arrays: Sequence[np.ndarray], factor: float) -> None:
+    """Multiply arrays in place: `array *= factor`, but NumPy takes up Python's number once and not each time."""
+    factors = {dtype: np.array(factor, dtype=dtype) for dtype in {array.dtype for array in arrays}}
+    for array in arrays:
+        array *= factors[array.dtype]
+
+
 def adamw_step(
     parameters: Sequence[Tensor],
+    grads: Sequence[np.ndarray],
     means: Flat,
     squares: Flat,
     changes: Flat,
@@ -55,15 +71,16 @@ def adamw_step(
     """
     beta1, beta2 = betas
     root = math.sqrt(1.0 - beta2**steps)  # m / (sqrt(v / root^2) + eps) is root m / (sqrt(v) + root eps)
-    np.concatenate([parameter.received for parameter in parameters], axis=None, out=changes.row)
+    np.concatenate(grads, axis=None, out=changes.row)
     _replace(changes.row, means.row, squares.row, betas, root * eps, root * lr / (1.0 - beta1**steps))
     kept = np.array(1.0 - lr * weight_decay, dtype=changes.row.dtype)  # a number would be made an array each time
     for parameter, change in zip(parameters, changes.pieces, strict=True):
-        numbers = parameter.data
+        storage = parameter._storage  # `parameter.data -= change`, with less around it
+        numbers = storage.data
         if numbers.ndim >= 2:
             numbers *= kept
         numbers -= change
-        parameter.data = numbers  # says that they have changed
+        storage.version += 1
 
 
 def _replace(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ class Form:
         methods = [name for name in dir(kind) if callable(getattr(kind, name))]
         self.names = frozenset(methods)
         own = ["__call__", "forward", *(name for name in methods if not hasattr(Composite, name))]
-        self.methods = [(name, getattr(kind, name)) for name in own]  # `run` does what they do as they are now
+        self.methods_of = attrgetter(*own)
+        self.methods = self.methods_of(kind)  # `run` does what they do as they are now
 
 
 Forms = Mapping[type, Form]
@@ -63,7 +65,7 @@ def known(layers: Iterable[Any], forms: Forms) -> bool:
             return False
         if form not in used:
             used.add(form)
-            if not all([getattr(form.kind, name) is method for name, method in form.methods]):
+            if form.methods_of(form.kind) != form.methods:
                 return False
         if form.fits and not form.fits(layer):
             return False
@@ -83,15 +85,14 @@ class Pass:
         self.gradients: dict[int, np.ndarray] = {}  # by the id of the parameter
         self.generators: dict[int, np.random.Generator] = {}  # what stands for a layer's own, by the id of that
 
-    def layer(self, layer: Any, x: np.ndarray) -> tuple[np.ndarray, Backward]:
-        """The result of one layer, and its backward function."""
-        return self.forms[type(layer)].run(layer, x, self)
-
     def layers(self, layers: Sequence[Any], x: np.ndarray) -> tuple[np.ndarray, Backward]:
-        """The same of several. What a layer has kept is let go of as soon as the backward pass has used it."""
+        """The result of layers one after the other, and their backward function.
+
+        What a layer has kept is let go of as soon as the backward pass has used it.
+        """
         backwards: list[Backward] = []
         for layer in layers:
-            x, backward = self.layer(layer, x)
+            x, backward = self.forms[type(layer)].run(layer, x, self)
             if self.recording:
                 backwards.append(backward)
 
@@ -107,18 +108,22 @@ class Pass:
 
         A parameter that is missing is None for the kernel too.
         """
-        result, kernel_backward = kernel(x, *[None if each is None else each.data for each in parameters], **settings)
+        arrays = [None if each is None else each.data for each in parameters]
+        result, kernel_backward = kernel(x, *arrays, **settings)
         self.parameters += parameters
+        gradients = self.gradients
 
         def backward(grad: np.ndarray) -> np.ndarray:
             x_grad, *found = kernel_backward(grad)
-            for parameter, gradient in zip(parameters, found, strict=True):
-                if parameter is not None:
-                    if gradient.shape != parameter.data.shape:
-                        gradient = unbroadcast(gradient, parameter.shape)
-                    number = id(parameter)
-                    earlier = self.gradients.get(number)
-                    self.gradients[number] = gradient if earlier is None else earlier + gradient
+            for parameter, array, gradient in zip(parameters, arrays, found, strict=True):
+                if array is None:
+                    continue
+                number = id(parameter)
+                if gradient.shape != array.shape:
+                    gradient = unbroadcast(gradient, array.shape)
+                if number in gradients:
+                    gradient = gradients[number] + gradient
+                gradients[number] = gradient
             return x_grad
 
         return result, backward
@@ -149,10 +154,16 @@ def through(layers: Sequence[Layer], forms: Forms, x: Tensor, halves: bool = Fal
     def gradient_fn() -> None:
         given = out.received
         grads = run_apart([partial(each, given[part]) for each, part in zip(backwards, parts, strict=True)])
+        storages = {number: each._storage for number, each in parameters.items() if each.differentiable}
         for each in passes:
             for number, gradient in each.gradients.items():
-                if parameters[number].differentiable:
-                    parameters[number].receive(gradient)
+                storage = storages.get(number)
+                if storage is None:  # of a constant
+                    continue
+                if storage.gradient is None and gradient.dtype is storage.data.dtype:
+                    storage.gradient = gradient  # as `receive` does, which would look at the shape once more
+                else:
+                    storage.receive(gradient, fresh=True)
         if x.differentiable:
             x.receive(np.concatenate(grads))  # a copy: a gradient that came all the way unchanged is not ours
 

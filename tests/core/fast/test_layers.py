@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from src.core import Composite, Linear, Tensor
+from src.core.fast.layer_norm import layer_norm
 from src.core.fast.layers import through
+from src.core.gradient import Storage
 from src.gpt import GPT, GPTFeedForward, GPTLoss
 from src.gpt.rotary import POSITIONS
 
@@ -145,19 +147,21 @@ def test_halves_are_added_in_their_order(monkeypatch):
     monkeypatch.setattr("src.gpt.model.HALVED_FROM", 1)
     model = GPT(11, context_size=8, embedding_size=16, blocks=1)
     orders = []
-    receive = Tensor.receive
+    receive = Storage.receive
 
-    def watched(self, gradient):
-        if self is model.norm.weight:
+    def watched(self, gradient, fresh=False):
+        if self is model.norm.weight._storage:
             orders.append(gradient.copy())
-        receive(self, gradient)
+        receive(self, gradient, fresh)
 
-    monkeypatch.setattr(Tensor, "receive", watched)
     logits = model(IDS)
     grad = np.zeros(logits.shape)
     grad[:2] = np.random.default_rng(4).standard_normal(grad[:2].shape)  # nothing for the second half
+    model.norm.weight.grad = np.ones(16)
+    monkeypatch.setattr(Storage, "receive", watched)
     logits.backward(grad)
     assert len(orders) == 2 and orders[0].any() and not orders[1].any()
+    np.testing.assert_allclose(model.norm.weight.grad, 1.0 + orders[0], rtol=1e-6)
 
 
 def test_a_class_with_other_parts_and_another_forward_is_computed_by_it(monkeypatch):
@@ -176,3 +180,14 @@ def test_a_gradient_that_fits_no_parameter_is_noticed_before_any_is_given():
     with pytest.raises(ValueError, match="cannot belong"):
         model(IDS).sum().backward()
     assert not any(parameter.has_grad for parameter in model.parameters)
+
+
+def test_a_gradient_takes_the_float_type_of_its_parameter(monkeypatch):
+    def precise(*arrays, **settings):
+        result, backward = layer_norm(*arrays, **settings)
+        return result, lambda grad: [gradient.astype(np.float64) for gradient in backward(grad)]
+
+    monkeypatch.setattr("src.core.fast.forms.layer_norm", precise)
+    model = GPT(11, context_size=8, embedding_size=16, blocks=1)
+    model(IDS).sum().backward()
+    assert {parameter.received.dtype for parameter in model.parameters} == {np.dtype(np.float32)}
