@@ -62,6 +62,13 @@ class Storage:
         else:
             np.add(self.gradient, gradient, out=self.gradient, casting="same_kind")
 
+    def take(self, gradient: np.ndarray) -> None:
+        """`receive` for a fresh array whose shape is known to fit: it is not looked at again."""
+        if self.gradient is None and gradient.dtype is self.data.dtype:
+            self.gradient = gradient
+        else:
+            self.receive(gradient, fresh=True)
+
     def view(self) -> Gradient:
         """The gradient as an array whose `+=` is the door; read-only zeros as long as nothing was received."""
         values = self.gradient

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .fast.adamw import Flat, adamw_step, scale
+from .fast.adamw import Flat, adamw_step
 from .fast.switch import is_on
 from .tensor import Tensor
 
@@ -57,7 +57,8 @@ class Optimizer:
             self._refuse_gradient()
         norm = math.sqrt(total)
         if norm > max_norm:
-            scale(grads, max_norm / norm)
+            for grad in grads:
+                grad *= max_norm / norm
         return norm
 
     def _received(self) -> list[np.ndarray]:

@@ -46,13 +46,6 @@ def _zeros(count: int, dtype: np.dtype) -> np.ndarray:
     return np.ndarray(count, dtype, buffer=room, offset=-room.ctypes.data % LINE)
 
 
-def scale(arrays: Sequence[np.ndarray], factor: float) -> None:
-    """Multiply arrays in place: `array *= factor`, but NumPy takes up Python's number once and not each time."""
-    factors = {dtype: np.array(factor, dtype=dtype) for dtype in {array.dtype for array in arrays}}
-    for array in arrays:
-        array *= factors[array.dtype]
-
-
 def adamw_step(
     parameters: Sequence[Tensor],
     grads: Sequence[np.ndarray],

@@ -157,13 +157,8 @@ def through(layers: Sequence[Layer], forms: Forms, x: Tensor, halves: bool = Fal
         storages = {number: each._storage for number, each in parameters.items() if each.differentiable}
         for each in passes:
             for number, gradient in each.gradients.items():
-                storage = storages.get(number)
-                if storage is None:  # of a constant
-                    continue
-                if storage.gradient is None and gradient.dtype is storage.data.dtype:
-                    storage.gradient = gradient  # as `receive` does, which would look at the shape once more
-                else:
-                    storage.receive(gradient, fresh=True)
+                if number in storages:  # not of a constant
+                    storages[number].take(gradient)
         if x.differentiable:
             x.receive(np.concatenate(grads))  # a copy: a gradient that came all the way unchanged is not ours
 
